@@ -13,11 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from gradient_dd.experiments.running import write_claims
 from gradient_dd.experiments.verdicts import ClaimVerdict
-from gradient_dd.networks.network import Network, tangent_kernel
+from gradient_dd.networks.network import Network
 from tools.programs import parser_of
 from trials.networks.cells import HIDDEN, WAYS, WORLDS, Size, control_cell, kept, prediction_cell
 from trials.networks.findings import answer
@@ -67,8 +68,10 @@ def mechanism() -> dict[str, Any]:
         X, P, discount = problem.chain()
         weights = P * (1 - np.eye(len(P)))
         network, sizes = Network(problem.inputs, HIDDEN), []
+        slopes_of = jax.jit(jax.jacrev(lambda w, network=network, X=X: network.values(w, X)[:, 0]))
         for seed in range(DRAWS):
-            k = tangent_kernel(network, network.first_w(seed), X)
+            slopes = slopes_of(network.first_w(seed))
+            k = np.asarray(slopes @ slopes.T, float)
             sizes.append((weights * (k / np.diag(k) - discount)).sum() / weights.sum())
         found[name] = float(np.mean(sizes))
     return found

@@ -20,8 +20,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.learners import LEARNERS, Setting
-from gradient_dd.ranking.entry import make_entry
-from gradient_dd.ranking.standings import read_standings
+from gradient_dd.ranking.standings import make_entry, read_standings
 from gradient_dd.ranking.suites import SUITES, TEST
 from gradient_dd.studies.intervals import Interval, ratio_interval, select
 from gradient_dd.tasks import Task

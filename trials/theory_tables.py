@@ -14,7 +14,7 @@ from scipy.sparse.linalg import spsolve
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task, baird, boyan_chain, random_walk
 from gradient_dd.theory import largest_stable_alpha
-from gradient_dd.theory.dynamics import MeanOperator, Means
+from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.mean_square import SquareOperator
 from gradient_dd.theory.stability import SPAN, in_row_space, largest_stable, rate_of_alpha
 from tools.programs import parser_of, print_table
@@ -34,8 +34,7 @@ def steady_state_bias(task: Task, setting: Setting, sampling: str = "trajectory"
     reduced = in_row_space(task)
     operator = MeanOperator(reduced, setting, sampling)
     visits = np.ones(1) if sampling == "iid" else reduced.visits
-    offset = operator.apply(Means(np.zeros(operator.shape), visits), operator.maps.coefficients()).mean
-    still = spsolve(sp.csc_matrix(-operator.generator()), offset.ravel())
+    still = spsolve(sp.csc_matrix(-operator.generator()), operator.offsets() @ visits)
     return reduced.rmsve(still.reshape(operator.shape)[:, operator.maps.part("w")].sum(axis=0))
 
 

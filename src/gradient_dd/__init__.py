@@ -50,51 +50,39 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 
-_HOME = {  # the module of each public name; a module that is itself public stands for all of it
-    "LEARNERS": "learners",
-    "TASKS": "tasks",
-    "AutoLearner": "stream.auto",
-    "BadRequestError": "errors",
-    "DivergedError": "errors",
-    "GradientDDError": "errors",
-    "Learner": "stream",
-    "Network": "networks.network",
-    "NetworkControl": "networks.control",
-    "NetworkLearner": "networks.learner",
-    "Parameter": "learners",
-    "Question": "stream.question",
-    "Questions": "stream.questions",
-    "Results": "studies.results",
-    "Rule": "learners",
-    "Setting": "learners",
-    "Study": "studies.study",
-    "collect": "evaluation",
-    "compare": "evaluation",
-    "evaluate": "evaluation",
-    "evaluate_log": "evaluation",
-    "exact": "exact",
-    "features": "features",
-    "grid": "studies.study",
-    "rank": "ranking",
-    "reference": "engine.reference",
-    "register": "learners",
-    "run": "studies.sweep",
-    "schedules": "schedules",
-    "studies": "studies",
-    "task": "studies.study",
-    "tasks": "tasks",
-    "testing": "testing",
+_NAMES = {  # the public names of each module; a module that is itself public stands for all of it
+    "engine.reference": ("reference",),
+    "errors": ("BadRequestError", "DivergedError", "GradientDDError"),
+    "evaluation": ("collect", "compare", "evaluate", "evaluate_log"),
+    "exact": ("exact",),
+    "features": ("features",),
+    "learners": ("LEARNERS", "Parameter", "Rule", "Setting", "register"),
+    "networks.control": ("NetworkControl",),
+    "networks.learner": ("NetworkLearner",),
+    "networks.network": ("Network",),
+    "ranking": ("rank",),
+    "schedules": ("schedules",),
+    "stream": ("Learner",),
+    "stream.auto": ("AutoLearner",),
+    "stream.question": ("Question",),
+    "stream.questions": ("Questions",),
+    "studies": ("studies",),
+    "studies.results": ("Results",),
+    "studies.study": ("Study", "grid", "task"),
+    "studies.sweep": ("run",),
+    "tasks": ("TASKS", "tasks"),
+    "testing": ("testing",),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
-__all__ = list(_HOME)
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'gradient_dd' has no attribute {name!r}")
-    home = _HOME[name]
-    module = import_module(f"gradient_dd.{home}")
-    return module if home.split(".")[-1] == name else getattr(module, name)
+    module = import_module(f"gradient_dd.{_HOME[name]}")
+    return module if module.__name__.endswith(f".{name}") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

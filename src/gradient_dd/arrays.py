@@ -49,7 +49,9 @@ def as_floats(what: str, value: Any) -> Array:
         raise bad_request(what, "be plain numbers", Unquoted("a masked array"), "Fill it first, e.g. x.filled(0).")
     try:
         array = np.asarray(value)
-        plain = array.dtype.kind in "biuf" or (array.dtype.kind == "O" and all(map(is_real, array.flat)))
+        plain = array.dtype.kind in "biuf" or (
+            array.dtype.kind == "O" and all(isinstance(one, Real) for one in array.flat)
+        )
         with np.errstate(over="ignore"):
             floats = array.astype(float) if plain else None
     except (OverflowError, TypeError, ValueError):  # ragged, or an integer too large for a float
@@ -76,11 +78,6 @@ def is_masked(value: Any) -> bool:
     """Return whether a value is a masked array, or a list with one."""
     rows = value if isinstance(value, list | tuple) else ()
     return isinstance(value, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows)
-
-
-def is_real(value: Any) -> bool:
-    """Return whether a value of an object array is a real number; a fraction is one."""
-    return isinstance(value, Real)
 
 
 def check_memory(what: str, size: float, hint: str) -> None:

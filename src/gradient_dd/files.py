@@ -7,7 +7,7 @@ the size of the file.
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from io import BytesIO
@@ -124,29 +124,26 @@ def read_arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any
 
     Raise OSError if the file cannot be opened, DamagedFileError if it is damaged.
     """
-    return opened_arrays(path, lambda file: loaded(file, names))
+    with opened_npz(path) as file:
+        shapes = check_sizes(file, names)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:  # it has a checksum of every array, and compares it here
+            return {name: archive[name] for name in (shapes if names is None else names)}
 
 
 def array_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the arrays of a .npz file by name, from their headers; it raises as `read_arrays` does."""
-    return opened_arrays(path, lambda file: check_sizes(file, ()))
+    with opened_npz(path) as file:
+        return check_sizes(file, ())
 
 
-def loaded(file: IO[bytes], names: Sequence[str] | None) -> dict[str, Any]:
-    """Return arrays of an open .npz file."""
-    shapes = check_sizes(file, names)
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as archive:  # it has a checksum of every array, and compares it here
-        return {name: archive[name] for name in (shapes if names is None else names)}
-
-
-def opened_arrays(path: Path, read: Callable[[IO[bytes]], dict[str, Any]]) -> dict[str, Any]:
-    """Return what a function reads from a .npz file; what goes wrong is a DamagedFileError."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise DamagedFileError("a pipe or a device")  # opening one could wait for ever
+@contextmanager
+def opened_npz(path: Path) -> Iterator[IO[bytes]]:
+    """Yield an open .npz file; what goes wrong in the body is a DamagedFileError."""
+    check_regular(path)
     with path.open("rb") as file:
         try:
-            return read(file)
+            yield file
         except (DamagedFileError, GradientDDError):
             raise
         except Exception as error:  # what `zipfile`, `zlib` and NumPy raise for damaged bytes has no common class

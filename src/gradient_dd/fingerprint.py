@@ -66,13 +66,7 @@ def lambda_source(function: Callable[..., Any]) -> str:
     return ast.unparse(next(iter(found)))
 
 
-LIBRARIES = (
-    "gradient_dd",
-    "jax",
-    "numpy",
-    "optax",
-    "scipy",
-)  # their functions go by name, not by code
+LIBRARIES = ("gradient_dd", "jax", "numpy", "optax", "scipy")  # their functions go by name, not by code
 
 
 def made_of(value: Any, depth: int = 0) -> Any:

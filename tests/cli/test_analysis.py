@@ -65,7 +65,7 @@ def test_advice_is_as_good_as_a_grid_on_runs_it_has_not_seen(measure, schedule):
     errors = getattr(results, measure).mean(axis=0)
     assert errors[-1] <= 1.15 * errors[:-1].min()
     predicted = getattr(advice.best, measure)
-    assert predicted.mean == pytest.approx(errors[-1], abs=4 * predicted.doubt + 0.02 * errors[-1])
+    assert predicted.mean == pytest.approx(errors[-1], abs=4 * predicted.standard_error + 0.02 * errors[-1])
     assert advice.beats_standing_still
     assert advice.initial_error == WALK.rmsve(WALK.initial_weights)
 
@@ -134,7 +134,7 @@ def test_the_command_prints_advice_as_json_and_reports_progress():
     rule = LEARNERS[advice["learner"]]
     rule.setting(**{parameter.name: advice[parameter.name] for parameter in rule.plain.parameters})
     assert advice["predicted error"] == advice["mean_error"]["mean"] < facts["initial error"]
-    assert advice["doubt"] > 0
+    assert advice["standard_error"] > 0
     assert facts["measure"] == "mean_error"
     assert (facts["horizon"], facts["schedule"]) == ("60 episodes", "tapered(10) per episode")
     curve = facts["curve"]
@@ -160,11 +160,12 @@ def test_the_page_says_what_was_found_and_what_its_signs_mean():
     assert "stable, safe: below this alpha" in page
     assert "The pilot ran" not in page
     assert "This alpha is above" not in page
+    tried = [replace(advice.candidates[0], refined=False), *advice.candidates[1:]]
     limits = [Limits(1.0, None, 0.1), Limits(inf, 0.0, 0.1), *found.limits[2:]]
-    cut = replace(advice, horizon=Horizon(episodes=6000))
+    cut = replace(advice, candidates=tried, horizon=Horizon(episodes=6000))
     page = text_of(page_lines(replace(found, advice=cut, limits=limits)))
     said = "The pilot ran 60 episodes instead of 6,000 episodes, and all errors are for that length."
-    for words in ("?: not computed", "never", "any", said):
+    for words in ("?: not computed", "*: far behind", "never", "any", said):
         assert words in page
     risky = [one._replace(safe=best.setting.values["alpha"] / 2) for one in found.limits]
     assert "This alpha is above" in text_of(page_lines(replace(found, limits=risky)))

@@ -125,7 +125,7 @@ def test_the_frozen_mode_predicts_what_runs_end_with(start, monkeypatch):
     predicted = baird.predicted(tasks.baird(8), chosen, task.initial_weights[None, :])[0]
     for setting, share in zip(chosen, predicted, strict=True):
         operator = MeanOperator(task, setting)
-        last = np.linalg.matrix_power(operator.matrix().toarray(), 100_000) @ operator.start().mean.ravel()
+        last = np.linalg.matrix_power(operator.matrix().toarray(), 100_000) @ operator.start()[0]
         w = last.reshape(operator.shape)[:, operator.maps.part("w")].sum(axis=0)
         assert task.rmsve(w) / task.rmsve(task.initial_weights) == pytest.approx(share, rel=1e-3)
     assert predicted == pytest.approx(baird.sampled(task, chosen), rel=0.15)

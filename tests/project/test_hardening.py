@@ -250,3 +250,32 @@ def test_a_file_with_odd_numbers_and_a_right_checksum_is_refused_or_works(kind, 
             assert np.isfinite(again.w).all()
         except GradientDDError:  # a sentence; anything else fails
             continue
+
+
+@pytest.mark.parametrize("learner", ["td", "gradient_dd"])
+def test_a_file_of_questions_does_not_say_where_to_write(learner, tmp_path):
+    """A place beyond the features, or more places than there are, would be written to: the process would crash."""
+    setting = {"learner": learner, "alpha": 0.1} | ({"lam": 0.5} if learner == "td" else {})
+    agent, file = gdd.Questions([gdd.Question("q", 1.0, 0.5)], n_features=4, **setting), tmp_path / "agent.npz"
+    agent.update(np.eye(4)[0], x_next=np.eye(4)[1])
+    agent.save(file)
+    with open_saved(file, agent.file) as (header, arrays):
+        saved = dict(arrays)
+    names = ("listed", "listed_count") if learner == "td" else ("last_places", "last_count")
+    odd = [(name, number) for name in names for number in (-1, 5)]
+    for name, number in odd:
+        write_file(file, agent.file, header, saved | {name: np.full_like(saved[name], number)})
+        with pytest.raises(GradientDDError, match="must be questions saved by gradient-dd"):
+            gdd.Questions.load(file)
+
+
+@pytest.mark.parametrize("count", [-1.0, 0.5, 1e-320])
+def test_a_file_of_an_auto_learner_has_whole_counts(count, tmp_path):
+    agent, file = gdd.AutoLearner(2), tmp_path / "agent.npz"
+    agent.update([1.0, 0.0], 1.0, 0.5, [0.0, 1.0])
+    agent.save(file)
+    with open_saved(file, agent.file) as (header, arrays):
+        saved = dict(arrays)
+    write_file(file, agent.file, header, saved | {"numbers": np.append(count, saved["numbers"][1:])})
+    with pytest.raises(GradientDDError, match="must be an AutoLearner saved by gradient-dd"):
+        gdd.AutoLearner.load(file)

@@ -12,9 +12,8 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS, Parameter
 from gradient_dd.learners.rule import ALPHA
 from gradient_dd.ranking import standings
-from gradient_dd.ranking.entry import make_entry
 from gradient_dd.ranking.standing import ordinal
-from gradient_dd.ranking.standings import FILE, read_standings, same, shipped, shipped_learners, verify
+from gradient_dd.ranking.standings import FILE, make_entry, read_standings, same, shipped, shipped_learners, verify
 from gradient_dd.ranking.suites import SUITES, problems_of
 
 BY_NAME = {one.name: one for one in SUITES["all"]}
@@ -65,7 +64,7 @@ def test_the_shipped_numbers_come_out_again_bit_for_bit(learner, problem):
 
 
 def test_a_changed_definition_is_refused_by_name(monkeypatch):
-    monkeypatch.setattr("gradient_dd.ranking.entry.ENGINE_VERSION", -1)
+    monkeypatch.setattr("gradient_dd.ranking.standings.ENGINE_VERSION", -1)
     with pytest.raises(BadRequestError, match="no entry of this td on this walk-5-tabular"):
         shipped(["td"], FEW)
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gradient_dd.learners import LEARNERS
-from gradient_dd.ranking.entry import OCTAVES, TEST_RUNS, Entry
 from gradient_dd.ranking.standing import Standing, ordinal
+from gradient_dd.ranking.standings import OCTAVES, TEST_RUNS, Entry
 from gradient_dd.ranking.suites import CLASSIC
 from gradient_dd.report.ranking_pictures import PICTURES
 

@@ -5,20 +5,18 @@ import pytest
 
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
-from gradient_dd.ranking.entry import BUDGETS, TEST_RUNS
+from gradient_dd.ranking.standings import BUDGETS, TEST_RUNS
 from gradient_dd.ranking.suites import (
     CLASSIC,
-    EACH,
     FAMILIES,
     POINTS,
     SEEDS,
     SUITES,
     TEST,
     RandomTask,
-    acceptable,
-    draw_seeds,
     problems_of,
 )
+from trials.make_standings import EACH, acceptable, draw_seeds
 
 
 def test_names_differ_and_lengths_divide():

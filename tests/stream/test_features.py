@@ -274,7 +274,7 @@ def test_tables_and_categories_are_plain_data():
             assert np.array_equal(part, same)
     indices, values = table.rows([[3.0, 4.0], [9.0, 9.0]])
     assert (indices.tolist(), values.tolist()) == ([[1], [0]], [[1.0], [0.0]])
-    assert np.array_equal(mixed(["b", 1.5]), mixed.inner(np.array([0.0, 1.0, 1.5])))
+    assert np.array_equal(mixed(["b", 1.5]), mixed.features(np.array([0.0, 1.0, 1.5])))
     assert np.array_equal(Categories([["a", "b"]], Table([[0.0], [1.0]]))("b")[0], [1])
 
 
@@ -282,7 +282,7 @@ def test_tables_and_categories_are_plain_data():
     ("call", "sentence"),
     [
         (lambda: Table(np.empty((0, 1))), "A table must have from 1 to 100,000 different states. Got 0."),
-        (lambda: Categories([["a"]], 3), "'features' of categories must be a feature map. Got 3."),
+        (lambda: Categories([["a"]], 3), "'features' of features of kind 'categories' must be a feature map. Got 3."),
         (
             lambda: Categories([["a"], None], Table([[0.0, 0.0]])).rows([["a"]]),
             "The shape of observations must be (n, 2).",

@@ -187,3 +187,8 @@ def test_predictions_are_asked_for_by_features_or_by_observations(tmp_path):
             assert np.array_equal(one.predict(observations=[0.5, 0.5]), one.predict(np.tile(basis(0.5), (2, 1))))
     with pytest.raises(BadRequestError, match="'x' must be given if there is no feature map"):
         AutoLearner(3).predict(observation=0.5)
+
+
+def test_the_registry_is_read_and_not_written():
+    with pytest.raises(TypeError):
+        gdd.LEARNERS["mine"] = gdd.LEARNERS["td"]

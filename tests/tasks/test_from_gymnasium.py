@@ -102,9 +102,9 @@ def test_a_learner_reaches_the_values(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"behaviour": np.ones((3, 3))}, "The shape of 'behaviour' must be (16, 4): states and actions. Got (3, 3)."),
+        ({"behaviour": np.ones((3, 3))}, "Task 'FrozenLake-v1': the shape of 'behaviour' must be (16, 4). Got (3, 3)."),
         ({"discount": 1.5}, "'discount' must be in [0, 1]. Got 1.5."),
-        ({"start": 99}, "'start' must be a state from 0 to 15, or a distribution over 16 states. Got 99."),
+        ({"start": 99}, "Task 'FrozenLake-v1': 'start' must be a state from 0 to 15. Got 99."),
     ],
 )
 def test_a_bad_request_gets_one_sentence(arguments, sentence):

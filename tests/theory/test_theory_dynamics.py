@@ -19,7 +19,6 @@ from gradient_dd.theory import (
     rate,
     stability,
 )
-from gradient_dd.theory.dynamics import Means
 
 SETTINGS = [
     pytest.param(rule.setting(alpha=0.2, rho_mode=mode), id=f"{rule.name}-{mode}")
@@ -81,13 +80,7 @@ def likelihood(task):
 def mean_step(task, setting):
     """Return M and c of the i.i.d. mean step E[z'] = M E[z] + c."""
     operator = MeanOperator(task, setting, "iid")
-    return operator.matrix().toarray(), offset(operator, np.ones(1))[0]
-
-
-def offset(operator, probability, factor=1.0):
-    """Return the part of m' that does not depend on m, (groups, size)."""
-    nothing = Means(np.zeros(operator.shape), probability)
-    return operator.apply(nothing, operator.maps.coefficients(factor)).mean
+    return operator.matrix().toarray(), operator.offsets().toarray()[:, 0]
 
 
 def enumerated(task, setting, steps):
@@ -146,9 +139,8 @@ def test_the_mean_over_successive_steps_is_that_of_every_trajectory(setting, see
 def test_along_a_trajectory_the_mean_is_not_that_of_independent_draws():
     """Were the correlation of successive steps left out, the test above would fail."""
     task, setting = small_task(5), LEARNERS["gradient_dd"].setting(alpha=0.2)
-    start = MeanOperator(task, setting).start()
     M, c = mean_step(task, setting)
-    z = start.mean.sum(axis=0)
+    z = MeanOperator(task, setting).maps.initial
     for _ in range(3):
         z = M @ z + c
     assert np.abs(z[2:4] - enumerated(task, setting, 3)).max() > 1e-3
@@ -167,16 +159,12 @@ def test_an_expected_run_is_the_mean_of_all_runs(rule):
 
 
 @pytest.mark.parametrize("sampling", ["iid", "trajectory"])
-def test_apply_is_the_matrix_and_the_offset(sampling):
+def test_the_generator_is_the_matrix_without_the_identity(sampling):
     task, setting = small_task(1), LEARNERS["tdrc"].setting(alpha=0.3)
     operator = MeanOperator(task, setting, sampling)
-    start = operator.start()
-    after = operator.apply(start, operator.maps.coefficients(0.5))
-    by_matrix = operator.matrix(0.5) @ start.mean.ravel() + offset(operator, start.probability, 0.5).ravel()
-    assert np.allclose(after.mean.ravel(), by_matrix, rtol=0, atol=1e-14)
-    assert after.probability.sum() == pytest.approx(1)
-    identity = np.eye(len(by_matrix))
-    assert np.allclose(operator.generator(0.5).toarray(), operator.matrix(0.5).toarray() - identity, atol=1e-15)
+    matrix = operator.matrix(0.5).toarray()
+    assert np.allclose(operator.generator(0.5).toarray(), matrix - np.eye(len(matrix)), atol=1e-15)
+    assert (operator.flow @ operator.start()[1]).sum() == pytest.approx(1)
 
 
 def test_a_rule_that_is_not_affine_is_refused():

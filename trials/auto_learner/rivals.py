@@ -37,6 +37,7 @@ RIVALS: dict[str, tuple[str, tuple[float, ...], bool]] = {  # rule, ratios of st
 FIRST_TURN = 64  # steps after which an average begins anew for the first time; then after twice as many each time
 SAMPLED = 10  # steps between two weights that are averaged
 LSTD_FEATURES = 250  # LSTD is run up to so many features
+SETTLED = 1000  # steps of a run after which its largest error is taken
 RIDGES = (0.001, 0.1, 10.0, 1000.0)  # of LSTD
 
 
@@ -122,10 +123,11 @@ def rival_errors(road: Road, name: str) -> RivalErrors:
 
 
 class AutoRun(NamedTuple):
-    """The mean error of `AutoLearner` over a run, and the error at its end."""
+    """The errors of `AutoLearner` in a run: their mean, the last, and the largest after the first SETTLED steps."""
 
     mean_error: float
     end: float
+    peak: float
 
 
 def auto_run(road: Road, alpha: float | None = None, quadratic: bool | None = None) -> AutoRun:
@@ -136,7 +138,8 @@ def auto_run(road: Road, alpha: float | None = None, quadratic: bool | None = No
     for row, next_row, reward, discount, rho in road.parts():
         agent.update_many(row, reward, discount, next_row, rho)
         errors.append(float(road.errors(agent.w[:, None])[0]))
-    return AutoRun(float(np.mean(errors)), errors[-1])
+    settled = min(SETTLED // road.every, len(errors) - 1)
+    return AutoRun(float(np.mean(errors)), errors[-1], max(errors[settled:]))
 
 
 def lstd_errors(road: Road) -> Array:

@@ -87,7 +87,8 @@ def shown(case: Case, rules: TrialRules, extra: Extra = lambda road: {}) -> Row:
         row["measure"][name], row["setting"][name] = float(errors.mean()), place
         means = np.minimum(mean_errors[:, rules.tuned :], 1e100).mean(axis=1)
         row["every_setting"][name] = [float(f"{mean:.4g}") for mean in means]
-    row["ends"] = [auto_run(road).end for road in roads[rules.tuned :]]
+    shown_runs = [auto_run(road) for road in roads[rules.tuned :]]
+    row |= {"ends": [one.end for one in shown_runs], "peaks": [one.peak for one in shown_runs]}
     return row
 
 

@@ -136,7 +136,7 @@ def lanes_kind(
 def first_lanes(kind: Kind, lanes: Sequence[Lane]) -> tuple[dict[str, Any], Any]:
     """Return the numbers (lanes,) that updates read, and the first states."""
     network, plain = kind.network, kind.optimiser.transformation is None
-    numbers = [update_numbers(lane.setting, plain, {"second_alpha": None, "pull": lane.pull}) for lane in lanes]
+    numbers = [update_numbers(lane.setting, plain, None, lane.pull) for lane in lanes]
     if isinstance(kind.rule, JointNetworkRule):
         places = {rule: place for place, rule in enumerate(kind.rule.rules)}
         blank = dict.fromkeys(kind.rule.defaults, 0.0)

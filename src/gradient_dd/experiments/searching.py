@@ -35,7 +35,7 @@ class TriedSetting(NamedTuple):
 
 
 def key_of(setting: Setting) -> Any:
-    """Return what makes a setting differ from others."""
+    """Return what identifies a setting."""
     return setting.rule.name, setting.rho_mode, *setting.values.values()
 
 

@@ -15,12 +15,11 @@ from gradient_dd.arrays import Array, check_memory
 from gradient_dd.errors import BadRequestError, bad_request, extra, number, one_of, whole_number
 from gradient_dd.files import FileKind, open_saved
 from gradient_dd.learners import Rule
-from gradient_dd.networks.compiled import as_read, predictions
 from gradient_dd.networks.learner import NetworkLearner, saved_arguments
-from gradient_dd.networks.network import Network, states
-from gradient_dd.networks.step import Kind, NetworkSample, NetworkState, advance
+from gradient_dd.networks.network import Network, predictions, states
+from gradient_dd.networks.step import Kind, NetworkSample, NetworkState, advance, as_read
 from gradient_dd.stream.learner_file import Saved, put_back
-from gradient_dd.stream.transitions import checked_columns, checked_numbers, flags
+from gradient_dd.stream.transitions import checked_columns, checked_numbers
 
 with extra("neural"):
     import jax
@@ -86,7 +85,7 @@ class NetworkControl(Saved):
     >>> agent.update([0.5, 0.0], action, reward=-1.0, discount=0.99, next_observation=[0.4, 0.1])
     """
 
-    file = FileKind("network control", "a NetworkControl saved by gradient-dd", 2)
+    file = FileKind("network control", "a NetworkControl saved by gradient-dd", 3)
 
     def __init__(
         self,
@@ -192,9 +191,7 @@ class NetworkControl(Saved):
         """Take in n transitions, one after the other, with an update after each; observations are (n, d)."""
         rows, _ = states("observation", observation, self.learner.network.inputs)
         n = len(rows)
-        reward, discount, _ = checked_columns(reward, discount, 1.0, n)
-        discount = np.where(flags("terminated", terminated, n), 0.0, discount)
-        flags("truncated", truncated, n)
+        reward, discount, *_ = checked_columns(reward, discount, 1.0, terminated, truncated, n)
         after, _ = states("next_observation", next_observation, self.learner.network.inputs, used=discount != 0)
         for row in zip(rows, np.broadcast_to(action, n), reward.tolist(), discount.tolist(), after, strict=True):
             self.update(*row)

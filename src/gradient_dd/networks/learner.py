@@ -12,8 +12,7 @@ from gradient_dd.errors import BadRequestError, DivergedError, bad_request, bool
 from gradient_dd.files import FileKind, open_saved
 from gradient_dd.fingerprint import fingerprint, made_of
 from gradient_dd.learners import Rule, Setting, find
-from gradient_dd.networks.compiled import many_updates, one_update, predictions
-from gradient_dd.networks.network import Network, states
+from gradient_dd.networks.network import Network, predictions, states
 from gradient_dd.networks.step import (
     Kind,
     NetworkState,
@@ -21,15 +20,11 @@ from gradient_dd.networks.step import (
     find_optimiser,
     first_state,
     keep_programs,
+    many_updates,
+    one_update,
 )
 from gradient_dd.stream.learner_file import Saved, described_setting, put_back, saved_setting
-from gradient_dd.stream.transitions import (
-    check_each,
-    checked_columns,
-    checked_probability_columns,
-    ended_discount,
-    flags,
-)
+from gradient_dd.stream.transitions import check_each, checked_columns, checked_probability_columns
 
 with extra("neural"):
     import jax
@@ -64,7 +59,7 @@ class NetworkLearner(Saved):
     array([0.5, 0.5])
     """
 
-    file = FileKind("network learner", "a network learner saved by gradient-dd", 3)
+    file = FileKind("network learner", "a network learner saved by gradient-dd", 4)
 
     def __init__(
         self,
@@ -90,17 +85,21 @@ class NetworkLearner(Saved):
         chosen = find_optimiser(optimiser)
         self.setting = network_setting(learner, chosen.own, alpha, rho_mode, parameters)
         check_rule(self.rule, network, boolean("'correction'", correction))
-        target = target_period is not None
-        self.kind = Kind(self.rule, network, self.setting.rho_mode, chosen, correction, target)
-        self.options: dict[str, Any] = {
-            "period": whole_number("'period'", period),
-            "target_period": whole_number("'target_period'", target_period) if target else 1,
-            "pull": number("'pull'", "be a number that is zero or more", pull, low=0.0),
+        has_target = target_period is not None
+        self.kind = Kind(self.rule, network, self.setting.rho_mode, chosen, correction, has_target)
+        self.arguments: dict[str, Any] = {  # to make a learner like this one
+            "alpha": None if chosen.own else self.setting.values["alpha"],
             "second_alpha": second_step(self.setting, chosen.own, second_alpha, parameters),
+            "seed": self.seed,
+            "period": whole_number("'period'", period),
+            "target_period": whole_number("'target_period'", target_period) if has_target else None,
+            "pull": number("'pull'", "be a number that is zero or more", pull, low=0.0),
+            "correction": correction,
+            **{name: self.setting.values[name] for name in parameters},
         }
-        if self.options["period"] > 1 and "kappa" not in self.rule.defaults:
+        if self.arguments["period"] > 1 and "kappa" not in self.rule.defaults:
             raise bad_request(f"'period' for {self.rule.name}", "be 1, because it has no DD term", period)
-        if pull and not target:
+        if pull and not has_target:
             raise bad_request("'target_period'", "be given with 'pull', which pulls to that copy", target_period)
         first_w, first_eta = network.first_w(self.seed), network.first_eta(self.seed)
         if initial_w is not None:
@@ -109,9 +108,11 @@ class NetworkLearner(Saved):
             first_eta = network.checked_weights("initial_eta", initial_eta, network.n_second_weights)
         with network.working():
             keep_programs()
-            numbers = update_numbers(self.setting, chosen.transformation is None, self.options)
+            plain, second = chosen.transformation is None, self.arguments["second_alpha"]
+            numbers = update_numbers(self.setting, plain, second, self.arguments["pull"])
             self.values = {name: network.array(value) for name, value in numbers.items()}
-            self.values |= {name: jnp.int32(self.options[name]) for name in ("period", "target_period")}
+            periods = {name: self.arguments[name] or 1 for name in ("period", "target_period")}
+            self.values |= {name: jnp.int32(value) for name, value in periods.items()}
             self._first = network.array(first_w), network.array(first_eta)
         self.forget()
 
@@ -270,8 +271,7 @@ class NetworkLearner(Saved):
             raise bad_request("'outputs' of a network that predicts", "be 1", self.network.outputs)
         here, _ = states("observation", observation, self.network.inputs)
         n = len(here)
-        reward, discount, rho = checked_columns(reward, discount, rho, n)
-        discount, cut = ended_discount(discount, terminated), flags("truncated", truncated, n)
+        reward, discount, rho, cut = checked_columns(reward, discount, rho, terminated, truncated, n)
         given = checked_probability_columns(self.rule, rho, pi, mu)
         if next_observation is None:
             check_each("discount", discount != 0, discount, "be 0 where 'next_observation' is None")
@@ -299,10 +299,7 @@ class NetworkLearner(Saved):
             "network": self.network.as_data(),
             "optimiser": self.kind.optimiser.name,
             "transformation": fingerprint(made_of(self.kind.optimiser.transformation)),
-            "correction": self.kind.correction,
-            "target": self.kind.target,
-            "options": self.options,
-            "seed": self.seed,
+            "arguments": self.arguments,
         }
         parts = jax.tree.leaves((self._first, self.state))
         return header, {f"state_{place}": np.array(part) for place, part in enumerate(parts)}
@@ -336,23 +333,15 @@ class NetworkLearner(Saved):
 
 def saved_arguments(path: Any, header: dict[str, Any], learner: Rule | None, optimiser: Any) -> dict[str, Any]:
     """Return the arguments a saved learner was made with; `learner` and `optimiser` are the user's own, or None."""
-    own, options = header["optimiser"] == "own", header["options"]
+    own = header["optimiser"] == "own"
     if own and optimiser is None:
         raise BadRequestError(f"{str(path)!r} was saved with an optimiser of your own: give it again, optimiser=...")
     setting = saved_setting(path, header, learner)
-    elsewhere = {"alpha": own, "zeta": options["second_alpha"] is not None}  # in the optimiser, in second_alpha
-    return {
+    return header["arguments"] | {
         "learner": setting.rule,
         "network": Network(**header["network"]),
         "optimiser": optimiser if own else header["optimiser"],
-        "second_alpha": options["second_alpha"],
-        "seed": header["seed"],
         "rho_mode": setting.rho_mode,
-        "period": options["period"],
-        "target_period": options["target_period"] if header["target"] else None,
-        "pull": options["pull"],
-        "correction": header["correction"],
-        **{name: value for name, value in setting.values.items() if not elsewhere.get(name)},
     }
 
 
@@ -381,13 +370,12 @@ def second_step(setting: Setting, own: bool, second_alpha: Any, parameters: dict
     return number("'second_alpha'", "be a number that is zero or more", second_alpha, low=0.0)
 
 
-def update_numbers(setting: Setting, plain: bool, options: dict[str, Any]) -> dict[str, float]:
+def update_numbers(setting: Setting, plain: bool, second_alpha: float | None, pull: float) -> dict[str, float]:
     """Return the numbers that a compiled update reads.
 
-    The rule has the step sizes where the optimiser is `plain`; otherwise it gets alpha = beta = 1.
+    With a `plain` optimiser the rule applies the step sizes; with any other it gets alpha = beta = 1.
     """
     step = setting.values["alpha"]
-    second = options["second_alpha"]
-    second = setting.values.get("zeta", 0.0) * step if second is None else second
+    second = setting.values.get("zeta", 0.0) * step if second_alpha is None else second_alpha
     rule = {"alpha": step, "beta": second} if plain else {"alpha": 1.0, "beta": 1.0}
-    return {**setting.values, **rule, "step": step, "second_step": second, "pull": options["pull"]}
+    return {**setting.values, **rule, "step": step, "second_step": second, "pull": pull}

@@ -197,22 +197,6 @@ def states(name: str, s: Any, inputs: int, used: Any = None) -> tuple[Array, boo
 
 
 @cache
-def compiled_kernel(network: Network) -> Any:
-    """Return the compiled tangent kernel of states."""
-
-    def kernel(w: Any, s: Any) -> Any:
-        slopes = jax.jacrev(lambda w: network.values(w, s)[:, 0])(w)
-        return slopes @ slopes.T
-
-    return jax.jit(kernel)
-
-
-def tangent_kernel(network: Network, w: Any, s: Any) -> Array:
-    """Return k(s, s') = ∇V(s)·∇V(s') of every pair of states s (n, inputs), (n, n), at weights w.
-
-    It says how far a step that raises V(s) raises V(s').
-    """
-    rows, _ = states("s", s, network.inputs)
-    w = network.checked_weights("w", w, network.n_weights)
-    with network.working():
-        return np.asarray(compiled_kernel(network)(network.array(w), network.array(rows))).astype(float)
+def predictions(network: Network) -> Any:
+    """Return the compiled values of states (n, inputs)."""
+    return jax.jit(network.values)

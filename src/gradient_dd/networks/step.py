@@ -16,11 +16,12 @@ has them.
 """
 
 from collections.abc import Callable
-from functools import reduce
+from functools import cache, reduce
 from types import FunctionType
 from typing import Any, NamedTuple
 
 from gradient_dd.engine.kernel_folder import NETWORKS, usable_folder
+from gradient_dd.engine.reference import PRODUCTS, Before
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, extra, unknown
 from gradient_dd.learners import Rule
 from gradient_dd.learners.vocabulary import MOVES, SIGNALS
@@ -31,8 +32,6 @@ with extra("neural"):
     import jax.numpy as jnp
     import optax
 
-TRACE_NUMBERS = ("discount", "rho", "pi", "mu")  # of the transition before
-PRODUCTS = ("x_x", "x_next", "next_next", "x_z", "z_z")
 ON_ARRAYS = {
     "min": lambda *numbers: reduce(jnp.minimum, numbers),
     "max": lambda *numbers: reduce(jnp.maximum, numbers),
@@ -152,7 +151,7 @@ def first_state(kind: Kind, w: Any, eta: Any) -> NetworkState:
         copy=w,
         target=w if kind.target else (),
         traces=traces,
-        before=jnp.zeros(len(TRACE_NUMBERS), w.dtype),
+        before=jnp.zeros(len(Before._fields), w.dtype),
         memory=optimiser.first(w),
         second_memory=optimiser.first(eta) if kind.rule.has_eta else (),
         updates=jnp.zeros((), jnp.int32),
@@ -160,14 +159,18 @@ def first_state(kind: Kind, w: Any, eta: Any) -> NetworkState:
 
 
 class Gradients(NamedTuple):
-    """Values of a batch, and the functions that pull cotangents (B,) back to directions of weights."""
+    """Values of a batch, and the functions that pull cotangents (B,) back to directions of weights.
+
+    `x` and `x_next` pull to w what moves V(s) and V(s'); `second` and `second_next` pull to η and to w what moves h.
+    """
 
     v: Any
     v_next: Any
     h: Any
-    to_w: Callable[[Any, Any], Any]
-    to_eta: Callable[[Any, Any], Any]
-    curvature: Callable[[Any], Any]
+    x: Callable[[Any], Any]
+    x_next: Callable[[Any], Any]
+    second: Callable[[Any], Any]
+    second_next: Callable[[Any], Any]
 
 
 def read(outputs: Any, weights: Any) -> Any:
@@ -176,42 +179,13 @@ def read(outputs: Any, weights: Any) -> Any:
 
 
 def gradients(kind: Kind, state: NetworkState, sample: NetworkSample) -> Gradients:
-    """Return V(s), V(s') and h(s), and their vector-Jacobian products where the rule moves along them."""
-    network, moves = kind.network, kind.rule.moves
-
-    def v_of(w: Any) -> Any:
-        return read(network.values(w, sample.s), sample.here)
-
-    def v_next_of(w: Any) -> Any:
-        return read(network.values(w, sample.s_next), sample.there)
-
-    def h_of(eta: Any, w: Any) -> Any:
-        return read(network.second_values(eta, w, sample.s), sample.here)
-
-    def h_next_of(eta: Any, w: Any) -> Any:
-        return read(network.second_values(eta, w, sample.s_next), sample.there)
-
-    v, pull = jax.vjp(v_of, state.w)
-    if "w_next" in moves or {"x_next", "next_next"} & set(kind.rule.arguments):
-        v_next, pull_next = jax.vjp(v_next_of, state.w)
-    else:
-        v_next, pull_next = v_next_of(state.w), None
-    h, pull_h = jax.vjp(h_of, state.eta, state.w) if kind.rule.has_eta else (jnp.zeros_like(v), None)
-    pull_h_next = jax.vjp(h_next_of, state.eta, state.w)[1] if "eta_next" in moves else None
-
-    def to_w(here: Any, there: Any) -> Any:
-        moved = pull(here)[0]
-        return moved if there is None or pull_next is None else moved + pull_next(there)[0]
-
-    def to_eta(here: Any, there: Any) -> Any:
-        moved = pull_h(here)[0] if pull_h else jnp.zeros_like(state.eta)
-        return moved if there is None or pull_h_next is None else moved + pull_h_next(there)[0]
-
-    def curvature(weights: Any) -> Any:
-        assert pull_h is not None, "a rule without η has no ψ"
-        return pull_h(weights)[1]  # with h = η·∇V, the gradient of h by w is ∇²V η
-
-    return Gradients(v, v_next, h, to_w, to_eta, curvature)
+    """Return V(s), V(s') and h(s), and their vector-Jacobian products; XLA leaves out what a rule does not use."""
+    network, (w, eta) = kind.network, (state.w, state.eta)
+    v, pull = jax.vjp(lambda w: read(network.values(w, sample.s), sample.here), w)
+    v_next, pull_next = jax.vjp(lambda w: read(network.values(w, sample.s_next), sample.there), w)
+    h, second = jax.vjp(lambda eta, w: read(network.second_values(eta, w, sample.s), sample.here), eta, w)
+    _, second_next = jax.vjp(lambda eta, w: read(network.second_values(eta, w, sample.s_next), sample.there), eta, w)
+    return Gradients(v, v_next, h, lambda c: pull(c)[0], lambda c: pull_next(c)[0], second, second_next)
 
 
 class Directions(NamedTuple):
@@ -237,16 +211,20 @@ def directions(kind: Kind, values: dict[str, Any], state: NetworkState, sample: 
     returned = on_arrays(rule.step)(*(signals[name] for name in rule.arguments))
     moves = {name: jnp.broadcast_to(one, delta.shape) / size for name, one in zip(rule.moves, returned, strict=True)}
     zero = jnp.zeros_like(delta)
-    along_w = found.to_w(moves.get("w_x", zero), moves.get("w_next"))
-    along_eta = found.to_eta(moves.get("eta_x", zero), moves.get("eta_next")) if rule.has_eta else state.eta
+    along_w = found.x(moves.get("w_x", zero))
+    along_eta = found.second(moves.get("eta_x", zero))[0]
+    if "w_next" in moves:
+        along_w += found.x_next(moves["w_next"])
+    if "eta_next" in moves:
+        along_eta += found.second_next(moves["eta_next"])[0]
     if "w_z" in moves:
         along_w += moves["w_z"].sum() * traces["z"].of_w
     if "eta_z" in moves:
         along_eta += moves["eta_z"].sum() * traces["z"].of_eta
     if "w_change" in moves:
         along_w += moves["w_change"].sum() * (state.w - state.copy)
-    if kind.correction:  # ψ (Maei 2009): what the gradient of h by w adds
-        along_w -= values["alpha"] * found.curvature((sample.rho * delta - found.h) / size)
+    if kind.correction:  # ψ (Maei 2009): with h = η·∇V, the gradient of h by w is ∇²V η
+        along_w -= values["alpha"] * found.second((sample.rho * delta - found.h) / size)[1]
     if kind.target:
         along_w -= values["alpha"] * values["pull"] * (state.w - state.target)
     return Directions(along_w, along_eta, moves.get("eta_eta", zero).sum(), traces, delta)
@@ -279,7 +257,7 @@ def advance(
         change, second_memory = optimiser.step(found.eta, second_memory, eta, values["second_step"])
         scale = values["second_step"] if optimiser.transformation else 1.0  # a decay does not go through the optimiser
         eta = eta + change + scale * found.shrink * eta
-    now = jnp.stack([getattr(sample, name)[0] for name in TRACE_NUMBERS])
+    now = jnp.stack([getattr(sample, name)[0] for name in Before._fields])
     new = NetworkState(
         w=w,
         eta=eta,
@@ -294,6 +272,35 @@ def advance(
     return new, found.delta, is_sound(w) & is_sound(eta)
 
 
+@cache
+def one_update(kind: Kind) -> Any:
+    """Return the compiled update from one batch of transitions."""
+    return jax.jit(lambda values, state, rows: as_read(*advance(kind, values, state, sample_of(kind, rows))))
+
+
+def as_read(state: NetworkState, delta: Any, sound: Any) -> tuple[NetworkState, Any]:
+    """Return the state after an update, and what is read of it as one array: the TD errors, and 1 if it is sound."""
+    return state, jnp.append(delta, sound)
+
+
+@cache
+def many_updates(kind: Kind) -> Any:
+    """Return the compiled scan over rows of indices into transitions; only `live` rows that do not diverge count."""
+
+    def run(values: Any, state: Any, data: Any, indices: Any, live: Any) -> Any:
+        def body(carry: Any, step: Any) -> Any:
+            (state, sound), (rows, live) = carry, step
+            new, delta, ok = advance(kind, values, state, sample_of(kind, data[rows]))
+            sound &= ok | ~live
+            new = jax.tree.map(lambda after, before: jnp.where(sound & live, after, before), new, state)
+            return (new, sound), delta
+
+        (state, sound), deltas = jax.lax.scan(body, (state, jnp.array(True)), (indices, live))
+        return state, deltas, sound
+
+    return jax.jit(run)
+
+
 def is_sound(weights: Any) -> Any:
     """Return whether all weights are finite, and their squares too."""
     return (jnp.abs(weights) < 0.1 * jnp.sqrt(jnp.finfo(weights.dtype).max)).all()
@@ -304,8 +311,8 @@ def advance_traces(
 ) -> dict[str, TraceMemory]:
     """Return the traces after one more gradient: decay z + gain ∇V(s), and the same with ∇h(s)."""
     one = jnp.ones_like(found.v)
-    x, x_eta = found.to_w(one, None), found.to_eta(one, None)
-    known = signals | {f"{name}_before": state.before[place] for place, name in enumerate(TRACE_NUMBERS)}
+    x, x_eta = found.x(one), found.second(one)[0] if kind.rule.has_eta else jnp.zeros_like(state.eta)
+    known = signals | {f"{name}_before": state.before[place] for place, name in enumerate(Before._fields)}
     made = {}
     for trace in kind.rule.traces:
         old = state.traces[trace.name]
@@ -323,7 +330,7 @@ def trace_signals(
     one, zero = jnp.ones_like(found.v), jnp.zeros_like(found.v)
     signals = {f"{name}_eta": trace.of_eta @ state.eta for name, trace in traces.items()}
     if set(PRODUCTS) & set(kind.rule.arguments):
-        x, x_next = found.to_w(one, None), found.to_w(zero, jnp.where(sample.discount == 0, zero, one))
+        x, x_next = found.x(one), found.x_next(jnp.where(sample.discount == 0, zero, one))
         z = traces["z"].of_w if "z" in traces else jnp.zeros_like(x)
         signals |= {"x_x": x @ x, "x_next": x @ x_next, "next_next": x_next @ x_next, "x_z": x @ z, "z_z": z @ z}
     return signals

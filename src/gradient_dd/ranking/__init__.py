@@ -14,9 +14,8 @@ from os import cpu_count
 from gradient_dd.errors import bad_request, boolean, whole_number
 from gradient_dd.learners import LEARNERS, Rule, find
 from gradient_dd.progress import Bars
-from gradient_dd.ranking.entry import BUDGETS, Entry, Grid, make_entry
 from gradient_dd.ranking.standing import Standing
-from gradient_dd.ranking.standings import shipped, shipped_learners
+from gradient_dd.ranking.standings import BUDGETS, Entry, Grid, make_entry, shipped, shipped_learners
 from gradient_dd.ranking.suites import Problem, problems_of
 from gradient_dd.studies.search import space_of
 
@@ -40,7 +39,7 @@ def rank(
 ) -> Standing:
     """Return where a rule stands; without a rule, or with the name of a learner, the standings of all learners.
 
-    grid      values to try of its parameters, by name, in place of those that the parameters declare
+    grid      values to try for its parameters, by name, instead of the declared values
     against   learners that it is compared with problem by problem
     suite     "classic", "random" or "all"
     quick     a first look: a quarter of the problems, a small budget, and only these rivals, computed in the same way

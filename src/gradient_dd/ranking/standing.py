@@ -19,8 +19,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.cards import card, table
 from gradient_dd.errors import one_of
 from gradient_dd.learners import Rule
-from gradient_dd.ranking.entry import BUDGETS, TEST_RUNS, Entry
-from gradient_dd.ranking.standings import VERSION
+from gradient_dd.ranking.standings import BUDGETS, TEST_RUNS, VERSION, Entry
 from gradient_dd.ranking.suites import MEASURES, TEST, Problem
 from gradient_dd.studies.intervals import TAILS, Interval, ratio_interval, resample_counts
 from gradient_dd.studies.study import ENGINE_VERSION

@@ -1,48 +1,111 @@
-"""The shipped standings: the entries of every registered learner on every problem, in one file of the package.
+"""Entries, one rule on one problem each, and the shipped standings: the entries of every registered learner.
 
-The file holds numbers and a JSON header, no code. Its version is part of its name. `python -m trials.make_standings`
-writes it again.
+A rule is tuned on the tuning runs of a problem and tested on the test runs. The shipped entries are in one file of the
+package: numbers and a JSON header, no code. Its version is part of its name. `python -m trials.make_standings` writes
+it again.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from itertools import product
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradient_dd.errors import BadRequestError, one_of
-from gradient_dd.learners import LEARNERS
-from gradient_dd.ranking.entry import Entry, entry_key, make_entry
-from gradient_dd.ranking.suites import SUITES, Problem
+from gradient_dd.fingerprint import fingerprint
+from gradient_dd.learners import LEARNERS, Rule
+from gradient_dd.ranking.suites import SUITES, TEST, Problem
+from gradient_dd.studies.intervals import EXPLODED
+from gradient_dd.studies.search import FULL, QUICK, Found, SearchSpace, search, space_of
+from gradient_dd.studies.study import ENGINE_VERSION
 
+BUDGETS = {False: FULL, True: QUICK}  # of the search, by whether it is quick
+TEST_RUNS = {False: 40, True: 10}
+OCTAVES = np.arange(-12, 1)  # step sizes of the curve, 2⁻¹² … 1
+ENDS: tuple[tuple[Any, float], ...] = ((min, -1.0), (max, 1.0))  # of the values that were tried
 VERSION = 1
 FILE = Path(__file__).with_name(f"standings-{VERSION}.npz")
 ARRAYS = ("errors", "curve", "diverged", "coarse")
 
+Grid = Mapping[str, Sequence[float]]
+
+
+class Entry(NamedTuple):
+    """What is kept of one rule on one problem.
+
+    key       fingerprint of all that the numbers depend on
+    setting   the selected values by parameter
+    errors    (measures, runs) of the test runs, in single precision
+    curve     (octaves,) smallest mean error of the coarse grid near each step size over the initial error; nan if none
+    diverged  settings of the coarse grid that diverged in some tuning run, of `coarse`
+    edges     parameters whose selected value is the smallest or largest that was tried
+    """
+
+    key: str
+    setting: dict[str, float]
+    errors: NDArray[np.float32]
+    curve: NDArray[np.float16]
+    diverged: int
+    coarse: int
+    edges: tuple[str, ...]
+
+
 Entries = Mapping[tuple[str, str], Entry]  # by learner and problem
 
 
-def write_standings(entries: Entries, path: Path = FILE) -> None:
-    """Write the entries of some learners, each on the same problems."""
-    learners, problems = (list(dict.fromkeys(pair[place] for pair in entries)) for place in (0, 1))
-    ordered = [[entries[learner, problem] for problem in problems] for learner in learners]
-    header = {
-        "learners": learners,
-        "problems": problems,
-        "keys": [[one.key for one in row] for row in ordered],
-        "edges": [[list(one.edges) for one in row] for row in ordered],
-    }
-    names = list(dict.fromkeys(name for one in entries.values() for name in one.setting))
-    settings = np.array([[[one.setting.get(name, np.nan) for name in names] for one in row] for row in ordered])
-    arrays: dict[str, Any] = {
-        name: np.array([[getattr(one, name) for one in row] for row in ordered]) for name in ARRAYS
-    }
-    arrays["errors"] = np.moveaxis(arrays["errors"][..., None].view(np.uint8), -1, 0)  # like bytes together: 16 % less
-    np.savez_compressed(path, header=json.dumps(header | {"parameters": names}), settings=settings, **arrays)
+def entry_key(rule: Rule, problem: Problem, grid: Grid | None = None, quick: bool = False) -> str:
+    """Return the fingerprint of an entry: of the rule, the problem, the search and the engine."""
+    forms, space = [form.key for form in rule.forms], space_of(rule, grid, problem.tasks(0)[0], BUDGETS[quick])
+    how = [space.facts(), asdict(BUDGETS[quick]), TEST_RUNS[quick]]
+    return fingerprint(forms, problem.key, how, ENGINE_VERSION)
+
+
+def make_entry(rule: Rule, problem: Problem, grid: Grid | None = None, quick: bool = False) -> Entry:
+    """Tune a rule on a problem and test the selected setting."""
+    budget = BUDGETS[quick]
+    space = space_of(rule, grid, problem.tasks(0)[0], budget)
+    found = search(space, lambda settings, runs: problem.errors(settings, runs)[0], budget)
+    errors = problem.errors([found.setting], range(TEST, TEST + TEST_RUNS[quick]))[:, 0]
+    gone = [(one.errors[: budget.runs] >= EXPLODED * problem.initial_error).any() for one in found.coarse]
+    return Entry(
+        entry_key(rule, problem, grid, quick),
+        dict(found.setting.values),
+        errors.astype(np.float32),
+        step_size_curve(found, budget.runs, problem.initial_error),
+        sum(map(int, gone)),
+        len(gone),
+        tuple(edges(found, space)),
+    )
+
+
+def step_size_curve(found: Found, runs: int, first: float) -> NDArray[np.float16]:
+    """Return the smallest mean error near each step size, over the initial error, (octaves,)."""
+    curve = np.full(len(OCTAVES), np.nan)
+    for one in found.coarse:
+        place = int(np.rint(np.log2(one.setting.values["alpha"]))) - OCTAVES[0]
+        if 0 <= place < len(curve):
+            curve[place] = np.fmin(curve[place], one.errors[:runs].mean() / first)
+    return curve.astype(np.float16)
+
+
+def edges(found: Found, space: SearchSpace) -> list[str]:
+    """Return the parameters whose selected value is the smallest or largest tried, and could have gone farther."""
+    at_edge = []
+    for axis in space.axes:
+        places = [axis.coordinate(one.setting.values.get(axis.name, 0.0)) for one in found.trail]
+        ours = places[0]  # the trail begins with the selected setting
+        if not axis.is_fixed and any(ours == end(places) and axis.moved(ours, step) != ours for end, step in ENDS):
+            at_edge.append(axis.name)
+    return at_edge
+
+
+# The shipped file
 
 
 @lru_cache(maxsize=1)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradient_dd.errors import extra
-from gradient_dd.ranking.entry import OCTAVES
 from gradient_dd.ranking.standing import Standing
+from gradient_dd.ranking.standings import OCTAVES
 from gradient_dd.report.canvas import plain_numbers, styled, svg_text
 from gradient_dd.report.figure import BLACK, BLUE, RED
 from gradient_dd.report.plots import forest

@@ -13,7 +13,7 @@ import numpy as np
 from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.auto import AT, COLUMNS, FAR, FIRST, FIRST_GTD2, AutoState
 from gradient_dd.errors import DivergedError, boolean, number, show, whole_number
-from gradient_dd.files import FileKind, open_saved
+from gradient_dd.files import DamagedFileError, FileKind, open_saved
 from gradient_dd.stream.features import Features, checked_map, mapped
 from gradient_dd.stream.learner_file import Saved, described_map, put_back, saved_map, saved_size
 from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
@@ -235,4 +235,7 @@ class AutoLearner(Saved):
             options = {"quadratic": header["quadratic"], "features": saved_map(path, header["features"], features)}
             agent = cls(saved_size(header, arrays["memory"]), header["alpha"], **options)
             put_back(agent._state._asdict(), arrays)
+            counts = agent._state.numbers[[AT.age, AT.steps, AT.resets]]
+            if ((counts < 0) | (counts % 1 > 0)).any():
+                raise DamagedFileError("counts that are not whole")
             return agent

@@ -206,7 +206,7 @@ class Learner(Saved):
             signals["delta"] = delta
             signals["x_eta"] = scale * total(here.values * self._eta[here.where])
             signals["x_change"] = total(here.values * self._change[here.where])
-            traces = traces_of(self._memory).advanced(self.rule, signals, here, now)
+            traces = traces_of(self._memory).advanced(self.rule, signals, here, now, self.n_features)
             z, b = (traces.vectors.get(name, NONE) for name in ("z", "b"))
             if traces.vectors:
                 for name, along in (("z_eta", z), ("b_eta", b)):

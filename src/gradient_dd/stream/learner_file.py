@@ -62,7 +62,7 @@ def saved_size(header: Mapping[str, Any], weights: Array) -> int:
 
 
 def described_setting(setting: Setting) -> dict[str, Any]:
-    """Return what a header says of a setting: the name of its rule, a fingerprint of each part, and the values."""
+    """Return the description of a setting for a header: the name and parts of its rule, and the values."""
     parts = {part: fingerprint(value) for part, value in setting.rule.definition.items()}
     values = dict(setting.values)
     return {"learner": setting.rule.name, "definition": parts, "values": values, "rho_mode": setting.rho_mode}
@@ -91,7 +91,7 @@ def saved_setting(path: Any, header: Mapping[str, Any], given: Rule | None) -> S
 
 
 def described_schedule(schedule: Schedule) -> dict[str, Any] | None:
-    """Return what a header says of a schedule; None for a user's own function."""
+    """Return the description of a schedule for a header; None for a user's own function."""
     if not isinstance(schedule.function, Constant | Taper):
         return None
     return {"n0": getattr(schedule.function, "n0", None), "per": schedule.per}
@@ -107,7 +107,7 @@ def saved_schedule(path: Any, saved: dict[str, Any] | None, given: Schedule | st
 
 
 def described_map(features: Features | None) -> dict[str, Any] | None:
-    """Return what a header says of a feature map; of a user's own function, only that there is one."""
+    """Return the description of a feature map for a header; of a user's own function, only that there is one."""
     if features is None:
         return None
     return {"kind": Own.kind} if isinstance(features, Own) else features.as_data()

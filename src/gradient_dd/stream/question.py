@@ -5,7 +5,7 @@ out which questions of a set have which of them in common, so that what they sha
 too: those that share their dynamics, such as the eight of Rooms, are questions about one stream.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from inspect import signature
@@ -125,10 +125,10 @@ def same(value: Any) -> Any:
     return float(array) if array.ndim == 0 else (array.shape, sha256(array.tobytes()).hexdigest())
 
 
-def distinct(keys: Sequence[Any]) -> tuple[list[int], Integers]:
-    """Return the first place of every distinct key, and which of them each key is."""
+def distinct(places: Iterable[int], keys: Sequence[Any]) -> tuple[list[int], Integers]:
+    """Return the first of some places with every distinct key, and which of the keys each place has."""
     first: dict[Any, int] = {}
-    for place, key in enumerate(keys):
+    for place, key in zip(places, keys, strict=True):
         first.setdefault(key, place)
     number = {key: k for k, key in enumerate(first)}
     return list(first.values()), np.array([number[key] for key in keys])
@@ -143,34 +143,33 @@ class AskedQuestions:
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = tuple(questions)
-        self.signals, self.signal = distinct([same(one.cumulant) for one in self.questions])
+        every = range(len(self.questions))
+        self.signals, self.signal = distinct(every, [same(one.cumulant) for one in self.questions])
         keys = [tuple(same(getattr(one, role)) for role in ROLES[1:]) for one in self.questions]
-        self.groups, self.group = distinct(keys)
-        self.views, self.view = distinct([keys[first][2] for first in self.groups])
-        self.policies, self.policy = distinct([keys[first][1] for first in self.groups])
-        self.horizons, self.horizon = distinct([keys[first][0] for first in self.groups])
+        self.groups, self.group = distinct(every, keys)
+        discounts, targets, interests = zip(*(keys[place] for place in self.groups), strict=True)
+        self.horizons, self.horizon = distinct(self.groups, discounts)
+        self.policies, self.policy = distinct(self.groups, targets)
+        self.views, self.view = distinct(self.groups, interests)
 
-    def _one(self, role: str, first: int) -> tuple[Any, str]:
-        question = self.questions[first]
-        return getattr(question, role), f"The {role} of question {question.name!r}"
+    def _parts(self, role: str, places: Iterable[int]) -> Iterator[tuple[Any, str]]:
+        """Yield a part of the questions at some places, each with what errors call it."""
+        for question in (self.questions[place] for place in places):
+            yield getattr(question, role), f"The {role} of question {question.name!r}"
 
     def cumulants(self, batch: Batch) -> Array:
         """Return the distinct cumulants, (n, signals)."""
-        return np.column_stack([column(batch, *self._one("cumulant", first)) for first in self.signals])
+        return np.column_stack([column(batch, *part) for part in self._parts("cumulant", self.signals)])
 
     def discounts(self, batch: Batch) -> Array:
         """Return the discount of each group, (n, groups)."""
-        found = []
-        for place in self.horizons:
-            value, what = self._one("discount", self.groups[place])
-            found.append(within(what, column(batch, value, what), 0.0, 1.0, "be in [0, 1]"))
-        return np.column_stack(found)[:, self.horizon]
+        parts = self._parts("discount", self.horizons)
+        return np.column_stack([share(batch, *part, "be in [0, 1]") for part in parts])[:, self.horizon]
 
     def interests(self, batch: Batch) -> Any:
         """Return in which rows each view is asked, (n, views) booleans."""
         found = []
-        for place in self.views:
-            value, what = self._one("interest", self.groups[place])
+        for value, what in self._parts("interest", self.views):
             interest = column(batch, 1.0 if value is None else value, what)
             wrong = (interest != 0) & (interest != 1)
             if wrong.any():
@@ -181,15 +180,12 @@ class AskedQuestions:
     @property
     def needs_behaviour(self) -> Question | None:
         """The first question about another policy than the one that acts, or None."""
-        other = [self.questions[self.groups[place]] for place in self.policies]
-        return next((one for one in other if one.target is not None), None)
+        return next((one for one in self.questions if one.target is not None), None)
 
     def probabilities(self, batch: Batch, behaviour: Array) -> Array:
         """Return the target's probability of each action taken, (n, groups); `behaviour` (n,) is that of who acts."""
-        found = []
-        for place in self.policies:
-            value, what = self._one("target", self.groups[place])
-            found.append(behaviour if value is None else taken(batch, value, what))
+        parts = self._parts("target", self.policies)
+        found = [behaviour if value is None else taken(batch, value, what) for value, what in parts]
         return np.column_stack(found)[:, self.policy]
 
 
@@ -224,9 +220,10 @@ def called(function: Callable[..., Any], batch: Batch, what: str) -> Any:
         return np.asarray(function(*arguments))
 
 
-def within(what: str, values: Array, low: float, high: float, rule: str) -> Array:
-    """Return numbers (n,) that are all within bounds, or raise with the first that is not."""
-    wrong = ~((values >= low) & (values <= high))
+def share(batch: Batch, value: Any, what: str, rule: str) -> Array:
+    """Return a part of a question as numbers (n,) from 0 to 1, or raise with the first that is not."""
+    values = column(batch, value, what)
+    wrong = ~((values >= 0.0) & (values <= 1.0))
     if wrong.any():
         raise bad_request(f"{what} in row {int(np.argmax(wrong))}", rule, float(values[wrong][0]))
     return values
@@ -242,11 +239,11 @@ def taken(batch: Batch, target: Any, what: str) -> Array:
             raise BadRequestError(f"{what} gives probabilities of all actions. Give the actions taken, actions=...")
         each = as_floats(what, found)
         found = of_actions(each, batch.actions) if len(each) == len(batch) else each
-    return within(what, column(batch, found, what), 0.0, 1.0, "be a probability")
+    return share(batch, found, what, "be a probability")
 
 
 def described_question(question: Question) -> dict[str, Any]:
-    """Return what a header says of a question; of functions and arrays, a fingerprint."""
+    """Return the description of a question for a header, with a fingerprint of each function and array."""
     parts: dict[str, Any] = {"name": question.name}
     for role in ROLES:
         value = getattr(question, role)

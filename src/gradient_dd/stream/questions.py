@@ -11,7 +11,7 @@ from gradient_dd.arrays import Array, check_memory, dimensions, numbers
 from gradient_dd.engine.horizon import LONGEST
 from gradient_dd.engine.questions import QuestionData, QuestionMemory, check_rule
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, one_of, whole_number
-from gradient_dd.files import FileKind, open_saved
+from gradient_dd.files import DamagedFileError, FileKind, open_saved
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map, mapped
 from gradient_dd.stream.learner_file import (
@@ -212,20 +212,17 @@ class Questions(Saved):
         p = self.n_features
         here = checked_rows("x", mapped(self.features, "observations", observations) if x is None else x, p)
         batch = batch_of(here.n, observations, actions, next_observations, columns)
-        data, probabilities = self._columns(batch, behaviour_probability, terminated)
-        data["cut"] = flags("truncated", truncated, here.n)
+        data = self._columns(batch, behaviour_probability, terminated, truncated)
         if x_next is None and next_observations is not None and self.features is not None:
             x_next = mapped(self.features, "next_observations", next_observations)
-        there = checked_next_rows(x_next, here, data["discount"], p)
-        self._learn(here, there, data, probabilities)
+        there = checked_next_rows(x_next, here, data.discount, p)
+        self._learn(here, there, data)
 
-    def _columns(self, batch: Batch, behaviour: Any, terminated: Any) -> tuple[dict[str, Any], tuple[Array, Array]]:
-        """Return the numbers that the questions ask for: those of signals, groups and views; and π and μ."""
-        n, asked, groups = len(batch), self.asked, len(self.asked.groups)
-        wants = asked.needs_behaviour
-        rule = self.setting.rule
+    def _columns(self, batch: Batch, behaviour: Any, terminated: Any, truncated: Any) -> QuestionData:
+        """Return the numbers that the questions ask for; rewards are (n, signals)."""
+        n, asked, rule = len(batch), self.asked, self.setting.rule
+        wants, asks = asked.needs_behaviour, bool(rule.trace_arguments & {"pi_before", "mu_before"})
         if behaviour is None:
-            asks = sorted(rule.trace_arguments & {"pi_before", "mu_before"})
             if wants is not None or asks:
                 who = f"question {wants.name!r}, which has a target" if wants is not None else rule.name
                 raise BadRequestError(f"'behaviour_probability' must be given for {who}. Got None.")
@@ -240,21 +237,18 @@ class Questions(Saved):
         check_each("behaviour_probability", ~np.isfinite(rho), rho, "not be so small that a ratio overflows")
         ends = flags("terminated", terminated, n)
         discount = np.where(ends[:, None], 0.0, asked.discounts(batch))
-        data = {"signal": asked.cumulants(batch), "discount": discount, "rho": rho, "seen": asked.interests(batch)}
-        return data, (pi, np.broadcast_to(mu[:, None], (n, groups)))
+        pi, mu = (one if asks else one[:0] for one in (pi, np.broadcast_to(mu[:, None], pi.shape)))
+        cut = flags("truncated", truncated, n)
+        return QuestionData(asked.cumulants(batch), discount, rho, asked.interests(batch), pi, mu, np.ones(n), cut)
 
-    def _learn(self, here: GivenRows, there: GivenRows, data: dict[str, Any], probabilities: tuple[Any, Any]) -> None:
+    def _learn(self, here: GivenRows, there: GivenRows, data: QuestionData) -> None:
         """Make the steps, in pieces of rows that need little memory."""
         x, x_next = here.with_begins(), there.with_begins()
-        asks = bool(self.setting.rule.trace_arguments & {"pi_before", "mu_before"})
         most = max(1, PIECE // len(self.questions))
         for begin in range(0, here.n, most):
             part = slice(begin, min(begin + most, here.n))
-            pi, mu = (one[part] if asks else one[:0] for one in probabilities)
-            signal, discount, rho, seen = (data[name][part] for name in ("signal", "discount", "rho", "seen"))
-            piece = QuestionData(
-                signal[:, self.asked.signal], discount, rho, seen, pi, mu, np.ones(len(rho)), data["cut"][part]
-            )
+            piece = QuestionData._make(column[part] for column in data)
+            piece = piece._replace(reward=piece.reward[:, self.asked.signal])
             rows = piece_of(x, part), piece_of(x_next, part)
             self._memory.advance(*rows, piece)
             self._evidence.add(rows[0], piece)
@@ -322,6 +316,7 @@ class Questions(Saved):
                 rule = "share discounts, targets and interests as when they were saved"
                 raise bad_request(f"The questions of {str(path)!r}", rule, horde.asked.group.tolist())
             put_back(horde._arrays(), arrays)
+            check_places(memory, horde.n_features)
             memory.steps = evidence.steps = whole_number("'steps'", header["steps"], 0, LONGEST)
             memory.dense, evidence.widest = (
                 bool(header["dense"]),
@@ -342,6 +337,15 @@ def checked_questions(questions: Any) -> tuple[Question, ...]:
     if count > 1:
         raise bad_request("The names of questions", "differ", Unquoted(f"{name!r} twice"))
     return given
+
+
+def check_places(memory: QuestionMemory, p: int) -> None:
+    """Raise unless the lists of places in a file are ordered places of p features: compiled code writes there."""
+    for lists, counts in ((memory.listed, memory.listed_count), (memory.last_places, memory.last_count)):
+        for places, count in zip(lists, counts, strict=True):
+            used = places[:count]
+            if not 0 <= count <= p or not (np.diff(used, prepend=-1, append=p) > 0).all():
+                raise DamagedFileError("places of other features")
 
 
 def piece_of(rows: Any, part: slice) -> Any:

@@ -21,22 +21,21 @@ class TraceState(NamedTuple):
     memory: dict[str, Memory]
     before: Before = START
 
-    def advanced(self, rule: Rule, signals: Mapping[str, float], x: FeatureVector, now: Before) -> "TraceState":
-        """Return the traces after one more x; `now` is the transition that x begins."""
+    def advanced(self, rule: Rule, signals: Mapping[str, float], x: FeatureVector, now: Before, p: int) -> "TraceState":
+        """Return the traces after one more x of p features; `now` is the transition that x begins."""
         vectors, memory = {}, {}
         for trace in rule.traces:
             old = self.vectors[trace.name]
             x_trace = product(x, old) if "x_trace" in trace.arguments else 0.0
             decay, gain, numbers = trace_numbers(trace, signals, self.before, self.memory[trace.name], x_trace)
-            vectors[trace.name], memory[trace.name] = combined(decay, old, gain, x), numbers
+            vectors[trace.name], memory[trace.name] = combined(decay, old, gain, x, p), numbers
         return TraceState(vectors, memory, now if now.discount else START)
 
     def arrays(self, p: int) -> dict[str, Array]:
         """Return all of it as plain arrays, for a file; none where there are no traces."""
         state = {"before": np.array(self.before)} if self.vectors else {}
-        for name, (where, values) in self.vectors.items():
-            state[f"trace_{name}"] = np.zeros(p)
-            state[f"trace_{name}"][where] = values
+        for name, vector in self.vectors.items():
+            state[f"trace_{name}"] = dense_vector(vector, p).values
             state[f"memory_{name}"] = np.array(self.memory[name])
         return state
 
@@ -58,7 +57,7 @@ def put_traces(memory: SingleMemory, traces: TraceState) -> None:
     half, arrays = 1 - memory.counts[HALF], memory.traces
     for k, (name, (where, values)) in enumerate(traces.vectors.items()):
         dense = isinstance(where, slice)
-        memory.counts[DENSE] |= dense and bool(values.size)
+        memory.counts[DENSE] |= dense
         places = np.flatnonzero(values) if dense else where
         arrays.lengths[half, k] = count = len(places)
         arrays.places[half, k, :count], arrays.values[half, k, :count] = places, values[places] if dense else values
@@ -78,26 +77,19 @@ def saved_traces(rule: Rule, state: Mapping[str, Array]) -> TraceState:
     return TraceState(vectors, memory, Before(*map(float, state["before"])))
 
 
-def combined(decay: float, z: FeatureVector, gain: float, x: FeatureVector) -> FeatureVector:
-    """Return decay z + gain x; of a sparse sum, entries below SMALLEST of the largest are dropped."""
-    if isinstance(x.where, slice) or (isinstance(z.where, slice) and z.values.size):
-        total = np.zeros(max(len(x.values) if isinstance(x.where, slice) else 0, len(z.values), 1 + highest(z, x)))
-        total[z.where] = decay * z.values
-        total[x.where] += gain * x.values
-        return FeatureVector(slice(None), total)
-    places = np.concatenate([np.empty(0, np.int64) if isinstance(z.where, slice) else z.where, x.where])
-    where, which = np.unique(places, return_inverse=True)
+def combined(decay: float, z: FeatureVector, gain: float, x: FeatureVector, p: int) -> FeatureVector:
+    """Return decay z + gain x of p features; of a sparse sum, entries below SMALLEST of the largest are dropped."""
+    if isinstance(x.where, slice) or isinstance(z.where, slice):
+        sums = dense_vector(FeatureVector(z.where, decay * z.values), p)
+        sums.values[x.where] += gain * x.values
+        return sums
+    where, which = np.unique(np.concatenate([z.where, x.where]), return_inverse=True)
     values = np.zeros(len(where))
     values[which[: len(z.values)]] = decay * z.values
     values[which[len(z.values) :]] += gain * x.values
     large = np.abs(values) > SMALLEST * np.abs(values).max(initial=0.0)
     large |= ~np.isfinite(values)  # what has diverged is seen, and not dropped
     return FeatureVector(where[large], values[large])
-
-
-def highest(*vectors: FeatureVector) -> int:
-    """Return the highest index of sparse vectors, or -1."""
-    return max(int(v.where.max()) if not isinstance(v.where, slice) and v.where.size else -1 for v in vectors)
 
 
 def total(products: Array) -> float:

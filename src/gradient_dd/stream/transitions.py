@@ -41,6 +41,7 @@ from gradient_dd.errors import BadRequestError, Unquoted, bad_request, boolean, 
 from gradient_dd.learners import Rule
 
 INDEX_KINDS = (INDEX, np.dtype(np.int32))  # the compiled loops take these as they are
+RATIO_TOLERANCE = 1e-6  # by which rho times mu may miss pi
 
 
 class FeatureVector(NamedTuple):
@@ -255,35 +256,34 @@ def matrix_rows(name: str, x: Any, p: int) -> GivenRows:
     return GivenRows(rows.shape[0], "rows", flat)
 
 
-def column(name: str, value: Any, n: int, lanes: int = 0) -> Array:
-    """Return (n,) numbers, one for each transition; with `lanes`, (n, lanes) numbers."""
+def column(name: str, value: Any, n: int) -> Array:
+    """Return (n,) numbers, one for each transition."""
     array = as_floats(f"{name!r}", value)
-    if array.shape not in ((), (n,), (n, lanes)):
-        rule = f"be ({n},), or ({n}, {lanes}) with one number for each lane"
-        rule = rule if lanes else f"be ({n},): one number for each transition"
-        raise bad_request(f"The shape of {name!r}", rule, array.shape)
-    shape = (n, lanes) if lanes else (n,)
-    array = array[:, None] if lanes and array.ndim == 1 else array
-    if array.shape == shape and array.flags.carray:  # the usual case, four times as quick
+    if array.shape not in ((), (n,)):
+        raise bad_request(f"The shape of {name!r}", f"be ({n},): one number for each transition", array.shape)
+    if array.shape == (n,) and array.flags.carray:  # the usual case, four times as quick
         return array
-    return plain(np.broadcast_to(array, shape))
+    return plain(np.broadcast_to(array, n))
 
 
-def checked_columns(reward: Any, discount: Any, rho: Any, n: int, lanes: int = 0) -> list[Array]:
-    """Return rewards, discounts and ratios, (n,) or (n, lanes) each, or raise with the first number that is wrong."""
+def checked_columns(
+    reward: Any, discount: Any, rho: Any, terminated: Any, truncated: Any, n: int
+) -> tuple[Array, Array, Array, Booleans]:
+    """Return checked rewards, discounts (0 at an end) and ratios of n transitions, and which were cut, (n,) each."""
     given = {"reward": reward, "discount": discount, "rho": rho}
-    columns = [column(name, value, n, lanes) for name, value in given.items()]
-    if not columns_are_sound(*(one.ravel() for one in columns)):
-        for name, values in zip(given, columns, strict=True):
+    reward, discount, rho = (column(name, value, n) for name, value in given.items())
+    if not columns_are_sound(reward, discount, rho):
+        for name, values in zip(given, (reward, discount, rho), strict=True):
             numbers(f"{name!r}", values)
-        _, discount, rho = columns
         check_each("discount", (discount < 0) | (discount > 1), discount, "be in [0, 1]")
         check_each("rho", rho < 0, rho, "be a number that is zero or more")
-    return columns
+    if terminated is not False:
+        discount = np.where(flags("terminated", terminated, n), 0.0, discount)
+    return reward, discount, rho, flags("truncated", truncated, n)
 
 
 def check_each(name: str, wrong: Booleans, values: Array, rule: str) -> None:
-    """Raise with the first value that is wrong, and its row; (n,) or (n, lanes) values."""
+    """Raise an error that names the first invalid value and its row; (n,) or (n, lanes) values."""
     if wrong.any():
         raise bad_request(f"{name!r} in row {int(np.argwhere(wrong)[0, 0])}", rule, float(values[wrong][0]))
 
@@ -317,9 +317,7 @@ def flat_transitions(
     Raise with the first that is wrong. Where one is terminated, its discount is 0.
     """
     here = checked_rows("x", x, p)
-    reward, discount, rho = checked_columns(reward, discount, rho, here.n)
-    discount = ended_discount(discount, terminated)
-    cut = flags("truncated", truncated, here.n)
+    reward, discount, rho, cut = checked_columns(reward, discount, rho, terminated, truncated, here.n)
     there = checked_next_rows(x_next, here, discount, p)
     layouts = {here.layout, there.layout}
     if layouts == {"pairs", "unordered"}:
@@ -329,30 +327,36 @@ def flat_transitions(
     return FlatTransitions(here.flat, there.flat, reward, discount, rho, layouts.pop()), cut
 
 
-def ended_discount(discount: Array, terminated: Any) -> Array:
-    """Return discounts (n,) that are 0 where a transition is terminated."""
-    return discount if terminated is False else np.where(flags("terminated", terminated, len(discount)), 0.0, discount)
-
-
 def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[float, float]:
     """Return π and μ of an action, or raise: where a trace needs one that is missing, or ρ is not their ratio."""
-    for name, value in (("pi", pi), ("mu", mu)):
-        if value is None and f"{name}_before" in rule.trace_arguments:
-            policy = {"pi": "target", "mu": "behaviour"}[name]
-            what = f"{rule.name} needs {name!r}, the probability of the action under the {policy} policy"
-            raise BadRequestError(f"{what}. Give it to every update.")
+    check_given(rule, pi, mu)
     if pi is not None:
         pi = number("'pi'", "be a probability", pi, low=0.0, high=1.0)
     if mu is not None:
         mu = number("'mu'", "be a probability above 0", mu, low=0.0, high=1.0, positive=True)
-    if pi is not None and mu is not None and abs(rho * mu - pi) > 1e-6:
+    if pi is not None and mu is not None and abs(rho * mu - pi) > RATIO_TOLERANCE:
         raise bad_request("'rho'", f"be pi / mu, which is {pi / mu:.6g}", rho)
     return 0.0 if pi is None else pi, 0.0 if mu is None else mu
 
 
-def checked_probability_columns(rule: Rule, rho: Array, pi: Any, mu: Any) -> list[Array | None]:
-    """Return π and μ of every action, (n,) each, None where not given; or raise with the first that is wrong."""
-    columns = [None if one is None else column(name, one, len(rho)) for name, one in (("pi", pi), ("mu", mu))]
-    for t in range(len(rho)) if any(one is not None for one in columns) else range(min(1, len(rho))):
-        checked_probabilities(rule, float(rho[t]), *(None if one is None else one[t] for one in columns))
-    return columns
+def checked_probability_columns(rule: Rule, rho: Array, pi: Any, mu: Any) -> tuple[Array | None, Array | None]:
+    """Return π and μ of every action, (n,) each, None where not given; or raise as `checked_probabilities` does."""
+    check_given(rule, pi, mu)
+    if pi is not None:
+        pi = column("pi", pi, len(rho))
+        check_each("pi", ~((pi >= 0) & (pi <= 1)), pi, "be a probability")
+    if mu is not None:
+        mu = column("mu", mu, len(rho))
+        check_each("mu", ~((mu > 0) & (mu <= 1)), mu, "be a probability above 0")
+    if pi is not None and mu is not None:
+        wrong = np.abs(rho * mu - pi) > RATIO_TOLERANCE
+        check_each("rho", wrong, rho, f"be pi / mu, which is {(pi / mu)[np.argmax(wrong)]:.6g}" if wrong.any() else "")
+    return pi, mu
+
+
+def check_given(rule: Rule, pi: Any, mu: Any) -> None:
+    """Raise if a trace of the rule needs a probability that is missing."""
+    for name, value, policy in (("pi", pi, "target"), ("mu", mu, "behaviour")):
+        if value is None and f"{name}_before" in rule.trace_arguments:
+            what = f"{rule.name} needs {name!r}, the probability of the action under the {policy} policy"
+            raise BadRequestError(f"{what}. Give it to every update.")

@@ -117,8 +117,7 @@ class Results:
         keys = {key for task in self.tasks for key in self._lanes(task)[0]}
         with Store(self.path) as store:
             frame = summary_frame(store, keys, self.tasks.values(), self.study.run_numbers)
-        exploded = frame.pop("exploded_runs").fillna(0).astype(int)
-        frame.insert(frame.columns.get_loc("diverged_runs") + 1, "exploded_runs", exploded)
+        frame.insert(frame.columns.get_loc("diverged_runs") + 1, "exploded_runs", frame.pop("exploded_runs"))
         return frame
 
     def best_frame(self, measure: str = "last100") -> "pd.DataFrame":
@@ -264,11 +263,12 @@ def summary_frame(
     is far above the initial error.
     """
     settings, rows, _, numbers = results_of(store, keys, tasks, runs)
-    first = {setting.id: setting.facts.get("first_error", np.nan) for setting in settings}
+    first = {setting.id: setting.facts.get("first_error", np.inf) for setting in settings}
     frame = setting_frame(settings)
     others = other_columns(frame)
     frame = frame.join(fold_runs(rows, numbers, first)).reset_index(drop=True)
-    frame[["runs", "diverged_runs"]] = frame[["runs", "diverged_runs"]].fillna(0).astype(int)
+    counts = ["runs", "diverged_runs", "exploded_runs"]
+    frame[counts] = frame[counts].fillna(0).astype(int)
     return with_old_names(frame[[*SUMMARY_COLUMNS, *others, "exploded_runs"]])
 
 
@@ -291,19 +291,16 @@ def results_of(
 def fold_runs(rows: Integers, numbers: Any, first: dict[int, float]) -> "pd.DataFrame":
     """Return runs, mean, standard error and divergence counts of every setting with results, by its row.
 
-    `rows` has the setting's row of each result, in order. `first` has the initial error of each setting,
-    nan if unknown.
+    `rows` has the setting's row of each result, in order. `first` has the initial error of each setting.
     """
     import pandas as pd
 
     settings, begin, count = np.unique(rows, return_index=True, return_counts=True)
     columns: dict[str, Any] = {"runs": count, "diverged_runs": np.zeros(len(count), int)}
-    begins = np.array([first[setting] for setting in settings.tolist()])
+    bound = np.repeat([first[setting] for setting in settings.tolist()], count)
     measured = {measure: np.ascontiguousarray(numbers[measure]) for measure in MEASURES}
-    bound = np.repeat(begins, count)
     exploded = np.logical_or(*(intervals.has_exploded(errors, bound) for errors in measured.values()))
-    columns["exploded_runs"] = pd.array(np.add.reduceat(exploded, begin, dtype=int), "Int64")
-    columns["exploded_runs"][np.isnan(begins)] = pd.NA
+    columns["exploded_runs"] = np.add.reduceat(exploded, begin, dtype=int)
     for measure, errors in measured.items():
         with np.errstate(invalid="ignore"):
             mean = np.add.reduceat(errors, begin) / count

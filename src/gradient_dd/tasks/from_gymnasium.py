@@ -16,9 +16,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import LARGEST, Array, Booleans, numbers
+from gradient_dd.arrays import Booleans
 from gradient_dd.errors import GradientDDError, Unquoted, bad_request, boolean, number, whole_number
-from gradient_dd.tasks.from_tables import feature_rows, left_out, reachable, sparse_rows
+from gradient_dd.tasks.from_tables import (
+    by_action,
+    feature_rows,
+    left_out,
+    reachable,
+    sparse_rows,
+    start_distribution,
+)
 from gradient_dd.tasks.task import Outcomes, Task
 
 Row = tuple[int, int, int, float, float]  # state, action, next state, probability, reward
@@ -52,24 +59,25 @@ def from_gymnasium(
         )
     rows, states, actions = read_rows(table)
     name = env.spec.id if getattr(env, "spec", None) is not None else type(env).__name__
-    policies = [
-        policy_of(what, policy, states, actions) for what, policy in (("behaviour", behaviour), ("target", target))
-    ]
-    first = start_of(env, start, states)
-    outcomes, averaged = merged(rows)
-    visited = reachable(*outcomes[:3], np.vstack([policies[0], policies[0][:1]]), np.append(first, 0.0))[:-1]
+    uniform = np.full((states, actions), 1 / actions)
+    acting, aimed = (
+        np.vstack([by_action(name, what, uniform if policy is None else policy, (states, actions)), uniform[:1]])
+        for what, policy in (("behaviour", behaviour), ("target", target))
+    )
+    first = np.append(start_distribution(name, start_of(env, start), np.zeros(states, bool)), 0.0)
+    outcomes, averaged = merged(rows, (states + 1, actions, states + 1))
     if not (outcomes.next_state == states).any():
         raise bad_request(f"The table of {name}", "contain an outcome that ends the episode (done)", Unquoted("none"))
-    terminal = np.append(~visited, True)
-    used = visited[outcomes.state]
+    visited = reachable(*outcomes[:3], acting, first)[:-1]
+    used, unused = visited[outcomes.state], np.append(~visited, True)
     return Task(
         name=name,
         outcomes=Outcomes._make(column[used] for column in outcomes),
         discount=np.full(states + 1, number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)),
-        start=np.append(first, 0.0),
-        behaviour=np.vstack([policies[0], np.full(actions, 1 / actions)]),
-        target=np.vstack([policies[1], np.full(actions, 1 / actions)]),
-        feature_rows=(x := feature_rows(name, pad_features(features, states), terminal)),
+        start=first,
+        behaviour=acting,
+        target=aimed,
+        feature_rows=(x := feature_rows(name, pad_features(features, states), unused, np.zeros_like(unused))),
         initial_weights=np.zeros(x.shape[1]),
         notes=tuple(notes_on(env, visited, averaged)),
     )
@@ -108,45 +116,26 @@ def read_row(state: int, action: int, states: int, probability: Any, next_state:
     return state, action, states if boolean("'done' in the table", done) else entered, likely, paid
 
 
-def merged(rows: list[Row]) -> tuple[Outcomes, int]:
+def merged(rows: list[Row], shape: tuple[int, int, int]) -> tuple[Outcomes, int]:
     """Return one outcome per (state, action, next state), in that order, and the number of averaged rewards."""
-    groups: dict[tuple[int, int, int], list[tuple[float, float]]] = {}
-    for *place, probability, reward in rows:
-        groups.setdefault(tuple(place), []).append((probability, reward))  # type: ignore[arg-type]
-    order = sorted(groups)
-    averaged = sum(len({reward for _, reward in groups[place]}) > 1 for place in order)
-    weights = np.array([sum(p for p, _ in groups[place]) for place in order])
-    rewards = np.array([sum(p * r for p, r in groups[place]) for place in order]) / weights
-    states, actions, next_states = (np.array(column, dtype=np.int64) for column in zip(*order, strict=True))
-    return Outcomes(states, actions, next_states, weights, rewards), averaged
+    *places, probability, reward = map(np.array, zip(*rows, strict=True))
+    code, which = np.unique(np.ravel_multi_index(places, shape), return_inverse=True)
+    likely = np.bincount(which, probability).astype(float)
+    different = np.unique(np.column_stack([which, reward]), axis=0)[:, 0].astype(int)
+    state, action, next_state = np.unravel_index(code, shape)
+    outcomes = Outcomes(state, action, next_state, likely, np.bincount(which, probability * reward) / likely)
+    return outcomes, int((np.bincount(different) > 1).sum())
 
 
-def policy_of(what: str, policy: Any, states: int, actions: int) -> Array:
-    """Return a policy as an array; uniform by default."""
-    if policy is None:
-        return np.full((states, actions), 1 / actions)
-    array = numbers(f"{what!r}", policy, LARGEST).copy()
-    if array.shape != (states, actions):
-        raise bad_request(f"The shape of {what!r}", f"be {(states, actions)}: states and actions", array.shape)
-    return array
-
-
-def start_of(env: Any, start: Any, states: int) -> Array:
-    """Return the distribution of initial states: as given, at one state, or the environment's."""
+def start_of(env: Any, start: Any) -> Any:
+    """Return the start as given, or the environment's."""
     if start is None:
         start = getattr(getattr(env, "unwrapped", env), "initial_state_distrib", None)
     if start is None:
         raise bad_request(
             "'start'", "be given, because the environment does not say where episodes start", Unquoted("none")
         )
-    array = numbers("'start'", start, LARGEST).copy()
-    if array.ndim == 0 and array in np.arange(states):
-        return np.eye(1, states, int(array))[0]
-    if array.shape != (states,):
-        raise bad_request(
-            "'start'", f"be a state from 0 to {states - 1}, or a distribution over {states} states", start
-        )
-    return array
+    return start
 
 
 def pad_features(features: Any, states: int) -> Any:

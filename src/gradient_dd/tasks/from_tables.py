@@ -53,13 +53,14 @@ def from_tables(
         raise bad_request(f"Task {name!r}: the shape of 'P'", "be (states, actions, states)", P.shape)
     states, actions = P.shape[:2]
     R = rewards(name, R, P.shape)
-    for what, policy in (("behaviour", behaviour), ("target", target), ("ratios", ratios)):
-        if policy is not None and table(name, what, policy).shape != (states, actions):
-            raise bad_request(f"Task {name!r}: the shape of {what!r}", f"be {(states, actions)}", np.shape(policy))
+    acting, target = (
+        by_action(name, what, policy, (states, actions))
+        for what, policy in (("behaviour", behaviour), ("target", behaviour if target is None else target))
+    )
     loop = np.arange(states)
     stays = (np.abs(P[loop, :, loop] - 1) <= TOLERANCE) & (np.count_nonzero(P, axis=2) == 1)
     terminal = (stays & (R[loop, :, loop] == 0)).all(axis=1)
-    first, acting = start_distribution(name, start, terminal), table(name, "behaviour", behaviour)
+    first = start_distribution(name, start, terminal)
     missing = np.zeros(states, bool)
     if one_of("'keep'", keep, ("all", "reachable")) == "reachable":
         here, action, there = np.nonzero((P != 0) & ~terminal[:, None, None])
@@ -71,12 +72,12 @@ def from_tables(
         discount=broadcast(name, "discount", discount, (states,)),
         start=first,
         behaviour=acting,
-        target=table(name, "target", behaviour if target is None else target),
-        feature_rows=(rows := features_without(name, features, terminal, missing)),
+        target=target,
+        feature_rows=(rows := feature_rows(name, features, terminal, missing)),
         initial_weights=broadcast(
             name, "initial_weights", 0 if initial_weights is None else initial_weights, rows.shape[1:]
         ),
-        ratios=None if ratios is None else table(name, "ratios", ratios),
+        ratios=None if ratios is None else by_action(name, "ratios", ratios, (states, actions)),
         notes=left_out("are never reached", missing),
     )
 
@@ -84,6 +85,14 @@ def from_tables(
 def table(task: str, what: str, value: Any) -> np.ndarray:
     """Return a new float array; raise unless its numbers are finite and not too large."""
     return numbers(f"Task {task!r}: {what!r}", value, LARGEST).copy()
+
+
+def by_action(task: str, what: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Return a table with a number for every state and action, or raise."""
+    array = table(task, what, value)
+    if array.shape != shape:
+        raise bad_request(f"Task {task!r}: the shape of {what!r}", f"be {shape}", array.shape)
+    return array
 
 
 def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -136,21 +145,11 @@ def left_out(why: str, missing: Booleans) -> tuple[str, ...]:
     return (f"{len(states)} of {len(missing)} states {why} and are omitted: {shown}.",)
 
 
-def features_without(task: str, features: Any, terminal: Booleans, missing: Booleans) -> sp.csr_matrix:
+def feature_rows(task: str, features: Any, terminal: Booleans, missing: Booleans) -> sp.csr_matrix:
     """Return one feature row per state, zero for terminals and omitted states."""
-    if features is None:
-        return feature_rows(task, None, terminal | missing)
-    rows = feature_rows(task, features, terminal)
-    return (sp.diags((~missing).astype(float)) @ rows).tocsr() if missing.any() else rows
-
-
-def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matrix:
-    """Return one feature row per state, zero for terminals."""
-    live = np.flatnonzero(~terminal)
-    if features is None:
-        features = sp.identity(len(live), format="csr")
+    live = np.flatnonzero(~(terminal | missing if features is None else terminal))
+    rows = sparse_rows(sp.identity(len(live), format="csr") if features is None else features, task)
     what = f"Task {task!r}: 'features'"
-    rows = sparse_rows(features, task)
     check_memory(what, 40 * rows.shape[1], "Choose fewer features.")
     if rows.shape[0] == len(terminal):
         rows = rows[live]
@@ -158,7 +157,8 @@ def feature_rows(task: str, features: Any, terminal: np.ndarray) -> sp.csr_matri
         counts = f"{len(terminal)} (states) or {len(live)} (non-terminal states)"
         raise bad_request(what, f"have one row for each of {counts}", Unquoted(f"{rows.shape[0]} rows"))
     spread = sp.csr_matrix((np.ones(len(live)), (live, np.arange(len(live)))), shape=(len(terminal), len(live)))
-    return (spread @ rows).tocsr()
+    placed = (spread @ rows).tocsr()
+    return (sp.diags((~missing).astype(float)) @ placed).tocsr() if missing.any() else placed
 
 
 def sparse_rows(features: Any, task: str = "") -> sp.csr_matrix:

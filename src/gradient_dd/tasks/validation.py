@@ -37,18 +37,16 @@ def check_table(task: "Task") -> None:
     check_arrays(task)
     states, features = len(task.start), task.feature_rows.shape[1]
     actions = task.behaviour.shape[1] if task.behaviour.ndim == 2 else 0
-    for name, array, shape in (
-        ("start", task.start, (states,)),
-        ("discount", task.discount, (states,)),
-        ("behaviour", task.behaviour, (states, actions)),
-        ("target", task.target, (states, actions)),
-        ("features", task.feature_rows, (states, features)),
-        ("initial_weights", task.initial_weights, (features,)),
-        ("ratios", task.ratios if task.ratios is not None else task.behaviour, (states, actions)),
-        ("cumulant", task.cumulant if task.cumulant is not None else task.outcomes.state, task.outcomes.state.shape),
-        ("interest", task.interest if task.interest is not None else task.start, (states,)),
-    ):
-        if array.shape != shape:
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("start", "discount", "interest"), (states,)),
+        **dict.fromkeys(("behaviour", "target", "ratios"), (states, actions)),
+        "feature_rows": (states, features),
+        "initial_weights": (features,),
+        "cumulant": task.outcomes.state.shape,
+    }
+    for name, shape in shapes.items():
+        array = getattr(task, name)
+        if array is not None and array.shape != shape:
             raise broken(task, f"the shape of {name!r}", f"be {shape}", array.shape)
     check_outcomes(task)
     if task.goal is not None and task.goal.shape != task.states.shape:
@@ -59,9 +57,8 @@ def check_table(task: "Task") -> None:
         raise broken(task, "'features'", "have at least one column", 0)
     if 0 < (size := np.abs(task.feature_rows.data).max(initial=0.0)) < 1 / LARGEST:
         raise broken(task, "the largest of 'features'", f"be {1 / LARGEST:g} or more, or 0", size)
-    if outside(task.discount).any():
-        worst = task.discount[outside(task.discount)][0]
-        raise broken(task, "'discount'", "be in [0, 1]", worst)
+    if len(wrong := task.discount[(task.discount < 0) | (task.discount > 1)]):
+        raise broken(task, "'discount'", "be in [0, 1]", wrong[0])
     check_probabilities(task)
     if task.ratios is not None and (task.ratios < 0).any():
         raise broken(task, "'ratios'", "be zero or more", task.ratios.min())
@@ -124,11 +121,6 @@ def check_outcomes(task: "Task") -> None:
     code = (outcome.state * actions + outcome.action) * states + outcome.next_state
     if (np.diff(code) <= 0).any():
         raise broken(task, "outcomes", "be sorted by state, action, next state, without repetition", code)
-
-
-def outside(array: Array) -> NDArray[np.bool_]:
-    """Return where numbers lie outside [0, 1]."""
-    return (array < 0) | (array > 1)
 
 
 def check_probabilities(task: "Task") -> None:

@@ -1,25 +1,26 @@
 """Advice for a task: which learner, with which parameters, for a horizon and a schedule.
 
-Every learner is tuned by the search of `studies.search`, all on the same runs; with fewer parameters it tries fewer
-settings. The best setting of each learner is then judged on separate runs, which give the predicted errors.
+The search tries settings of several learners within one budget:
 
-Above some alpha rare runs diverge, too rare to occur in every search. So the judge also runs each setting with a larger
-and a smaller step size, and takes the smaller one if the error rises steeply above the selected one and this costs
-little.
+    scout    every coarse point, on the whole horizon if that is cheap, else on a sixteenth of it. A short run
+             favours large step sizes: the best alpha of a long run is between a sixteenth of the best here and twice it
+    full     the remaining points, on the whole horizon
+    refine   the best points and their neighbours, at half the distance, then a quarter, on more runs
+    judge    the best point of each learner that can still win, on separate runs, which give the predicted errors
 
-The budget counts estimated core-seconds instead of measured time, so the same call gives the same advice on every
-machine. A horizon that is too long for the budget is cut, and the advice is for the shorter run.
+Above some alpha rare runs diverge, too rare to occur in every pilot. So the judge also runs each point with larger and
+smaller step sizes, and takes a smaller alpha if the error rises steeply above the selected one and this costs little.
 
-Some learners are special cases of others, bit for bit: TD is TDRC with ζ = 0, TDC is TDRC with reg = 0, GTD2 is
-Gradient-DD with κ = 0. The search runs the general learner, so five learners need two compiled kernels. Compiling a
-kernel takes a second or two.
+All points of a stage run on the same runs, and no two stages share a run. The budget counts estimated core-seconds
+instead of measured time, so the same call gives the same advice on every machine. A horizon that is too long for the
+budget is cut, and the advice is for the shorter run.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import starmap
-from math import ceil, inf, isfinite, log2, nan
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import isfinite, log2, nan
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,72 +29,171 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.errors import bad_request, number, one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
-from gradient_dd.studies.search import FULL, QUICK, Budget, SearchSpace, searching, space_of
 from gradient_dd.tasks import Task
 from gradient_dd.theory.arguments import checked
+from gradient_dd.theory.pilot import Point, PointErrors, TaskPilot, expected_steps, part_of, spaces_of
 
 MEASURES = ("mean_error", "last100")
 TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
 POINTS = 2000  # errors taken in a run that is counted in steps, about
+TYPICAL, CUT = 150, 0.2  # a horizon is long enough if a run of so many settings takes this share of the budget,
+TOO_LONG = 1.5  # and a horizon longer by this factor is cut to it
 NOT_TRIED = "not among the learners to try"
 DIVERGED = "diverged with every setting that was tried"
 BUDGET = 6.5  # core seconds
-BUDGETS = (  # of the search of a learner with three parameters; the first that is affordable is taken
-    FULL,
-    Budget(coarse=160, refined=192, runs=4, finals=((20, 12), (8, 32))),
-    QUICK,
-    Budget(coarse=96, refined=48, runs=1, finals=((8, 6), (4, 16))),
-)
-JUDGE_RUNS, JUDGE_SHARE = (4, 64), 0.25  # minimum and maximum; of the budget
-TOO_LONG = 1.75  # a horizon that is too long by this factor is cut
-LARGEST_ALPHA = 4.0  # in units of one over the mean of ‖x‖²; no tested setting is stable above it
-STILL = 16.0  # the smallest alpha is the largest, divided by this factor times the steps: w hardly moves
-MOST_OCTAVES = 22  # of alpha
-SMALLEST_ALPHA = 1e-12  # that is judged
+SHORT = 16  # if the whole horizon is too long, a scout runs this fraction of it
+SHARES = {"scout": 0.2, "full": 0.2, "refine": 0.25, "judge": 0.25}  # of the budget, for a stage
+RUNS = {"scout": (1, 4), "full": (1, 4), "refine": (2, 32), "judge": (4, 64)}  # minimum and maximum
+LINES = 2  # per learner that are refined
+DISTANCES = (0.5, 0.25)  # to the neighbours, by refinement: octaves of alpha, and half as many of the others
+HOPELESS = 3.0  # a line whose best error exceeds the best of all by this factor is dropped
+CLOSE = 1.5  # a learner whose best error is within this factor of the best of all can still win
 ALIKE = 1.02  # among learners whose errors are within this factor, the fewest parameters win
-BESIDE = 2**0.5  # the factor between the step sizes that are judged
+BESIDE = 0.5  # octaves of alpha from a judged point to its neighbours
 STEEP = 2.0  # the error rises steeply if it rises by this factor at the next larger alpha,
 LITTLE = 1.15  # and a smaller alpha costs little if it raises the error by at most this factor
-SPECIAL_CASES: dict[str, tuple[str, dict[str, float]]] = {  # learner: the general learner, and its parameters
-    "td": ("tdrc", {"zeta": 0.0, "reg": 0.0}),
-    "tdc": ("tdrc", {"reg": 0.0}),
-    "gtd2": ("gradient_dd", {"kappa": 0.0}),
-}
-SEED = 1_729_000_000  # of pilot runs, plus the number of the first run of a round; studies use small seeds
-JUDGED = 10_000  # the number of the first run of the judge
-NS_PER_STEP, NS_PER_ROW = 40.0, 0.35  # of a core: per step, and per row of weights that a setting updates in it
-FUSED_ROWS = 8  # with more rows per step the engine is slower, and takes
-WIDE_NS_PER_STEP, WIDE_NS_PER_ROW = 1000.0, 0.9
-NS_PER_ERROR = 1.0  # per setting and non-zero of the features, if errors outweigh steps
 
 
-class SearchProgress(NamedTuple):
-    """The next stage, its estimated core-seconds, and the share of all stages that is done."""
-
-    doing: str
-    core_seconds: float
-    share: float
+OnProgress = Callable[[str, float], None]  # the next stage, and the share of all stages that is done
 
 
-OnProgress = Callable[[SearchProgress], None]
-Search = tuple[SearchSpace, Budget]
+Stage = dict[Point, PointErrors]
+
+
+class AdviceSearch:
+    """A search with a pilot and a measure. `rows` holds the best point of each learner found so far."""
+
+    def __init__(self, pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress) -> None:
+        self.pilot, self.measure, self.budget, self.on_progress = pilot, measure, budget, on_progress
+        self.rows, self.stages, self.stages_done = dict[str, PointErrors](), 4, 0
+
+    def best(self) -> PointErrors | None:
+        """Search, and return the row to recommend; None if every point diverged."""
+        points = self.scout()
+        for distance in DISTANCES:
+            near = (near for point in points for near in neighbours(point, distance))
+            points = self.best_of_lines(self.run("refine", near))
+        if not points:
+            return None
+        refined = [self.rows[learner] for learner in dict.fromkeys(point.learner for point in points)]
+        least = self.error(self.rows[points[0].learner])
+        return self.judge([row for row in refined if self.error(row) <= CLOSE * least])
+
+    def scout(self) -> list[Point]:
+        """Return the points to refine, after running all coarse points."""
+        coarse = [Point(space, places) for space in self.pilot.spaces for places in space.coarse()]
+        if self.pilot.core_seconds(len(coarse)) <= SHARES["scout"] * self.budget:
+            return self.best_of_lines(self.run("scout", coarse))
+        self.stages = 5
+        lines = self.best_of_lines(self.run("scout", coarse, SHORT), several=True)
+        octaves = range(-int(log2(SHORT)), 2)
+        return self.best_of_lines(self.run("full", (point.moved(k) for point in lines for k in octaves)))
+
+    def judge(self, finalists: list[PointErrors]) -> PointErrors:
+        """Return the best finalist over its previous and separate runs; among equals, the simplest."""
+        stage = self.run("judge", (row.point.moved(step) for row in finalists for step in (0, BESIDE, -BESIDE)))
+        errors = {}
+        for old in finalists:
+            new = stage[self.stepped_back(stage, old.point)]
+            rows = [new, old] if new.point == old.point else [new]
+            errors[new.point.learner] = float(np.concatenate([self.errors(row) for row in rows]).mean())
+            self.rows[new.point.learner] = new
+        least = min(errors.values())
+        if not isfinite(least):  # rare runs diverged at all of these step sizes
+            none = np.empty(0)
+            return self.judge([PointErrors(row.point.moved(-1), none, none, none) for row in finalists])
+        alike = [self.rows[name] for name in errors if errors[name] <= ALIKE * least]
+        searched = {row.point: sum(not axis.is_fixed for axis in row.point.space.axes) for row in alike}
+        return min(alike, key=lambda row: (searched[row.point], errors[row.point.learner]))
+
+    def stepped_back(self, stage: Stage, point: Point) -> Point:
+        """Return the point, or its neighbour with a smaller alpha if that is safer."""
+        here, above, below = (self.error(stage[point.moved(step)]) for step in (0, BESIDE, -BESIDE))
+        prudent = above > STEEP * here and below <= LITTLE * here
+        return point.moved(-BESIDE) if prudent or not isfinite(here) else point
+
+    def by_error(self, stage: Stage) -> list[PointErrors]:
+        """Return the rows of a stage that did not diverge, smallest error first, ties by the smaller alpha."""
+        finite = [row for row in stage.values() if isfinite(self.error(row))]
+        return sorted(finite, key=lambda row: (self.error(row), row.point.places[0]))
+
+    def best_of_lines(self, stage: Stage, several: bool = False) -> list[Point]:
+        """Return the best point of each line that is near the best and among the best lines of its learner.
+
+        With `several`, one of the two conditions is enough. The best line comes first.
+        """
+        lines: dict[Point, PointErrors] = {}
+        for row in self.by_error(stage):
+            lines.setdefault(row.point.line, row)
+        chosen, counts = [], Counter[str]()
+        for row in lines.values():
+            is_near = self.error(row) <= HOPELESS * self.error(next(iter(lines.values())))
+            is_first = counts[row.point.learner] < LINES
+            counts[row.point.learner] += 1
+            if (is_near and is_first) or (several and (is_near or is_first)):
+                chosen.append(row.point)
+        return chosen
+
+    def run(self, name: str, points: Iterable[Point], share: int = 1) -> Stage:
+        """Run points on as many runs as the budget of the stage allows, and note the best point of each learner."""
+        chosen = list(dict.fromkeys(points))
+        if not chosen:
+            return {}
+        runs = self.affordable_runs(name, len(chosen), share)
+        seconds = self.pilot.core_seconds(len(chosen), runs, share)
+        done, self.stages_done = min(self.stages_done / self.stages, 1.0), self.stages_done + 1
+        words = f", about {seconds:.1f} s of a core" if seconds >= 0.1 else ""
+        self.on_progress(f"{name}: {len(chosen)} settings, {runs} runs{words}", done)
+        stage = {row.point: row._replace(stage=name) for row in self.pilot.run(chosen, runs, share)}
+        self.rows |= {row.point.learner: row for row in reversed(self.by_error(stage))}
+        return stage
+
+    def affordable_runs(self, stage: str, settings: int, share: int) -> int:
+        """Return the number of runs that the budget of a stage allows, within its bounds."""
+        (fewest, most), budget = RUNS[stage], SHARES[stage] * self.budget
+        counts = range(most, fewest, -1)
+        return next((runs for runs in counts if self.pilot.core_seconds(settings, runs, share) <= budget), fewest)
+
+    def errors(self, row: PointErrors) -> Array:
+        """Return the errors of a row in the measure of the search, (runs,)."""
+        return np.asarray(getattr(row, self.measure))
+
+    def error(self, row: PointErrors) -> float:
+        """Return the mean error of a row in the measure of the search."""
+        return float(self.errors(row).mean())
+
+
+def neighbours(point: Point, distance: float) -> list[Point]:
+    """Return a point, its neighbours along each axis, and those along diagonals of alpha and another axis.
+
+    The products ζα and κα matter, so a valley runs along a diagonal.
+    """
+    return [point, *(Point(point.space, places) for places in point.space.neighbours([point.places], distance))]
+
+
+# The advice
 
 
 class PredictedError(NamedTuple):
     """An error predicted from pilot runs: their mean, its standard error, and the number of runs."""
 
     mean: float
-    doubt: float
+    standard_error: float
     runs: int
 
 
 @dataclass(frozen=True)
 class TunedLearner:
-    """The best setting found for a learner, its predicted errors, and (runs, bins) errors along the pilot runs."""
+    """The best setting found for a learner, and its predicted errors.
+
+    refined  False if the error on the scout was so large that the search stopped there
+    curve    (runs, bins) errors along the pilot runs
+    """
 
     setting: Setting
     mean_error: PredictedError
     last100: PredictedError
+    refined: bool
     curve: Array
 
 
@@ -133,37 +233,6 @@ class Advice:
         return self.pilot_horizon.points != self.horizon.points
 
 
-@dataclass
-class Pilot:
-    """Runs settings on a task: the lane engine, with this horizon, schedule and sampling."""
-
-    task: Task
-    horizon: Horizon
-    schedule: Schedule
-    sampling: str
-
-    def run(self, settings: Sequence[Setting], runs: range) -> Any:
-        """Return the results of settings on runs; ranges with another start have other runs."""
-        from gradient_dd.engine.lanes import run_lanes  # here, so that importing this file loads no compiler
-
-        how: dict[str, Any] = {"schedule": self.schedule, "sampling": self.sampling, "seed": SEED + runs.start}
-        return run_lanes(self.task, list(map(generalised, settings)), self.horizon, runs=len(runs), **how)
-
-    def core_seconds(self, lane_runs: float, runs: int) -> float:
-        """Return the estimated core-seconds of so many pairs of a setting and a run, and so many runs."""
-        rows = min(2 * int(np.diff(self.task.row_features.indptr).max()), self.task.n_features)
-        fused = rows <= FUSED_ROWS
-        once, each = (NS_PER_STEP, NS_PER_ROW) if fused else (WIDE_NS_PER_STEP, WIDE_NS_PER_ROW)
-        steps = expected_steps(self.task, self.horizon)
-        errors = max(0.0, self.horizon.points * self.task.sparse_features.nnz - steps * rows)  # `once` has the rest
-        return 1e-9 * (runs * steps * once + lane_runs * (steps * each * rows + NS_PER_ERROR * errors))
-
-    def cost(self, searches: Sequence[Search]) -> float:
-        """Return the estimated core-seconds of searches that go on together."""
-        runs = max((one.runs * len(one.steps) + one.all_runs for _, one in searches), default=0)
-        return self.core_seconds(sum(budget.lane_runs for _, budget in searches), runs)
-
-
 @checked
 def advise(
     task: Task,
@@ -174,7 +243,7 @@ def advise(
     measure: str = "mean_error",
     learners: Iterable[str | Rule] = TRIED,
     budget: float = BUDGET,
-    on_progress: OnProgress = lambda progress: None,
+    on_progress: OnProgress = lambda doing, share: None,
 ) -> Advice:
     """Return advice for a task from pilot runs.
 
@@ -182,146 +251,46 @@ def advise(
     """
     horizon.check(task)
     schedule = check_schedule(schedule)
-    one_of("'measure'", measure, MEASURES)
-    budget = number("'budget'", "be a positive number of seconds", budget, low=0.0, positive=True)
     several = learners if isinstance(learners, Iterable) and not isinstance(learners, str) else [learners]
     rules = list(dict.fromkeys(map(find, several)))
-    pilot = Pilot(task, coarser(horizon), schedule, sampling)
-    whole, affordable = pilot.horizon, (1 - JUDGE_SHARE) * budget
-    for level in BUDGETS:
-        searches = [one for rule in rules for one in searches_of(task, rule, whole, level)]
-        if pilot.cost(searches) <= affordable:
-            break
-    if pilot.cost(searches) > TOO_LONG * affordable:
-        pilot.horizon = part_of(whole, pilot.cost(searches) / affordable)
-    if (least := pilot.cost(searches)) > TOO_LONG * budget:  # one episode of some tasks has millions of steps
-        rule = f"take at most {budget:.3g} s of a core for the shortest run"
-        raise bad_request("The pilot of the advice", rule, f"about {least:.3g} s", "Give steps instead of episodes.")
-    candidates = judged(pilot, tuned(pilot, searches, measure, on_progress), measure, budget, on_progress)
-    errors = [getattr(one, measure).mean for one in candidates]
-    alike = [one for one, error in zip(candidates, errors, strict=True) if error <= ALIKE * errors[0]]
-    best = min(alike, key=lambda one: len(free_values(task, one.setting.rule)), default=None)
-    left_out = {name: NOT_TRIED for name in LEARNERS if name not in {rule.name for rule in rules}}
-    diverged = {rule.name for rule in rules} - {one.setting.rule.name for one in candidates}
-    left_out |= {rule.name: DIVERGED for rule in rules if rule.name in diverged}
-    return Advice(best, candidates, left_out, measure, task.rmsve(task.initial_weights), whole, pilot.horizon)
-
-
-# The spaces
-
-
-def searches_of(task: Task, rule: Rule, horizon: Horizon, budget: Budget) -> list[Search]:
-    """Return the searches of a learner, one for each placement of ρ; fewer parameters need fewer settings.
-
-    The mean of ‖x‖² sets the scale of alpha.
-    """
     squares = np.asarray(task.sparse_features.multiply(task.sparse_features).sum(axis=1)).ravel()
-    largest = LARGEST_ALPHA / float(task.visits @ squares)
-    octaves = min(ceil(log2(STILL * expected_steps(task, horizon))), MOST_OCTAVES)
-    free = free_values(task, rule)
-    share = 2.0 ** min(0, len(free) - 2)
-    own = replace(budget, coarse=int(share * budget.coarse), refined=int(share * budget.refined))
-    fixed = {one.name: (one.default,) for one in rule.parameters if one.default == 0 or one.shared}
-    space = space_of(rule, {**fixed, **free, "alpha": (largest / 2.0**octaves, largest)}, task, own)
-    modes = ("R", "T") if rule.has_rho_mode and np.ptp(task.transitions.rho) > 0 else ("R",)
-    return [(replace(space, rho_mode=mode), own) for mode in modes]
+    mean_square, off_policy = float(task.visits @ squares), bool(np.ptp(task.transitions.rho) > 0)
+    spaces = spaces_of(rules, mean_square, expected_steps(task, horizon), off_policy)
+    pilot = TaskPilot(task, coarser(horizon), schedule, sampling, spaces)
+    return advise_with(pilot, measure, budget, on_progress, task.rmsve(task.initial_weights))
 
 
-def free_values(task: Task, rule: Rule) -> dict[str, Sequence[float]]:
-    """Return the values to try of the parameters that are searched, except alpha.
-
-    A parameter whose default is 0 has no scale, and keeps it.
-    """
-    found: dict[str, Sequence[float]] = {}
-    for one in rule.parameters:
-        values = one.grid(task) if callable(one.grid) else one.grid
-        if one.name != "alpha" and one.default != 0 and not one.shared and len(values) != 1:
-            found[one.name] = values or sorted({one.default / 4, one.default, min(4 * one.default, one.high)})
-    return found
-
-
-def generalised(setting: Setting) -> Setting:
-    """Return the setting that a pilot runs: the same steps, by the general learner."""
-    general, fixed = SPECIAL_CASES.get(setting.rule.name, ("", {}))
-    if not general or setting.rule not in LEARNERS[setting.rule.name].forms:  # a user's rule may have the same name
-        return setting
-    values: dict[str, Any] = {**setting.values, **fixed}
-    return LEARNERS[general].setting(setting.rho_mode, **values)
-
-
-# The search and the judge
-
-
-def tuned(pilot: Pilot, searches: Sequence[Search], measure: str, on_progress: OnProgress) -> list[Setting]:
-    """Return the best setting of each learner that has a finite error; all searches share their runs."""
-    asked, best = {one: next(one) for one in starmap(searching, searches)}, dict[str, tuple[float, Setting]]()
-    budget = searches[0][1] if searches else QUICK
-    stages, done = 2 + len(budget.steps) + len(budget.finals), 0
-    while asked:
-        runs = min((runs for _, runs in asked.values()), key=lambda runs: runs.start)
-        ours = {one: settings for one, (settings, own) in asked.items() if own == runs}
-        every = [setting for settings in ours.values() for setting in settings]
-        seconds = pilot.core_seconds(len(every) * len(runs), len(runs))
-        on_progress(SearchProgress(f"search: {len(every)} settings, {len(runs)} runs", seconds, done / stages))
-        errors, done = getattr(pilot.run(every, runs), measure).T, min(done + 1, stages - 1)
-        for one, settings in ours.items():
-            try:
-                asked[one] = one.send(errors[: len(settings)])
-            except StopIteration as end:
-                del asked[one]
-                setting, error = end.value.setting, float(end.value.trail[0].errors.mean())
-                if error < best.get(setting.rule.name, (inf, setting))[0]:  # over the placements of ρ
-                    best[setting.rule.name] = error, setting
-            errors = errors[len(settings) :]
-    return [setting for _, setting in best.values()]
-
-
-def judged(
-    pilot: Pilot, settings: Sequence[Setting], measure: str, budget: float, on_progress: OnProgress
-) -> list[TunedLearner]:
-    """Return the learners with their errors on separate runs, best first.
-
-    Where rare runs diverge with every setting, smaller step sizes are judged.
-    """
-    if not settings or settings[0].values["alpha"] < SMALLEST_ALPHA:
-        return []
-    beside = [scaled(setting, factor) for setting in settings for factor in (1.0, BESIDE, 1 / BESIDE)]
-    fewest, most = JUDGE_RUNS
-    runs = int(np.clip(JUDGE_SHARE * budget / pilot.core_seconds(len(beside), 1), fewest, most))
-    seconds = pilot.core_seconds(len(beside) * runs, runs)
-    on_progress(SearchProgress(f"judge: {len(beside)} settings, {runs} runs", seconds, 0.9))
-    results, found = pilot.run(beside, range(JUDGED, JUDGED + runs)), []
-    means = getattr(results, measure).mean(axis=0)
-    for first in range(0, len(beside), 3):
-        here, above, below = means[first : first + 3]
-        prudent = above > STEEP * here and below <= LITTLE * here
-        place = first + 2 if prudent or not isfinite(here) else first
-        if isfinite(means[place]):
-            mean_error, last100 = (predicted(getattr(results, name)[:, place]) for name in MEASURES)
-            found.append(TunedLearner(beside[place], mean_error, last100, results.curve[:, place]))
-    if not found:
-        return judged(pilot, [scaled(setting, 0.5) for setting in settings], measure, budget, on_progress)
-    return sorted(found, key=lambda one: getattr(one, measure).mean)
-
-
-def scaled(setting: Setting, factor: float) -> Setting:
-    """Return a setting with alpha multiplied by a factor."""
-    values: dict[str, Any] = {**setting.values, "alpha": factor * setting.values["alpha"]}
-    return setting.rule.setting(setting.rho_mode, **values)
-
-
-def predicted(errors: Array) -> PredictedError:
-    """Return the mean of errors over runs and its standard error, nan for one run."""
-    runs = len(errors)
-    return PredictedError(float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else nan, runs)
-
-
-# Horizons
-
-
-def expected_steps(task: Task, horizon: Horizon) -> float:
-    """Return the mean number of steps of a run."""
-    return float(horizon.steps) if horizon.steps is not None else horizon.points * task.expected_length
+def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress, initial_error: float) -> Advice:
+    """Return the advice of a pilot, on a part of its horizon if the whole is too long for the budget."""
+    one_of("'measure'", measure, MEASURES)
+    budget = number("'budget'", "be a positive number of seconds", budget, low=0.0, positive=True)
+    horizon, longer = pilot.horizon, pilot.core_seconds(TYPICAL) / (CUT * budget)
+    if longer > TOO_LONG:
+        pilot.horizon = part_of(horizon, longer)
+    least = pilot.core_seconds(TYPICAL)
+    if least > budget:  # one episode of some tasks has millions of steps
+        rule = f"take at most {budget:.0f} s of a core for {TYPICAL} settings and the shortest run"
+        raise bad_request(
+            "The pilot of the advice", rule, f"about {least:.0f} s", "Give a number of steps, not of episodes."
+        )
+    search = AdviceSearch(pilot, measure, budget, on_progress)
+    best = search.best()
+    rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))
+    candidates = [
+        TunedLearner(
+            row.point.setting,
+            estimate(row.mean_error),
+            estimate(row.last100),
+            row.stage in ("refine", "judge"),
+            row.curve,
+        )
+        for row in rows
+    ]
+    chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
+    tried = [space.rule.name for space in pilot.spaces]
+    left_out = {name: NOT_TRIED for name in LEARNERS if name not in tried}
+    left_out |= {name: DIVERGED for name in tried if name not in search.rows}
+    return Advice(chosen, candidates, left_out, measure, initial_error, horizon, pilot.horizon)
 
 
 def coarser(horizon: Horizon) -> Horizon:
@@ -332,9 +301,7 @@ def coarser(horizon: Horizon) -> Horizon:
     return Horizon(steps=horizon.steps // every * every, every=every)
 
 
-def part_of(horizon: Horizon, share: float) -> Horizon:
-    """Return the first 1/share of a horizon, at least one point."""
-    points = max(1, round(horizon.points / share))
-    if horizon.episodes is not None:
-        return Horizon(episodes=points)
-    return Horizon(steps=points * horizon.every, every=horizon.every)
+def estimate(errors: Array) -> PredictedError:
+    """Return the mean of errors over runs and its standard error, nan for one run."""
+    runs = len(errors)
+    return PredictedError(float(errors.mean()), float(errors.std(ddof=1) / runs**0.5) if runs > 1 else nan, runs)

@@ -14,7 +14,7 @@ from gradient_dd.engine.schedules import Schedule, constant
 from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory import advice as search
-from gradient_dd.theory.advice import Advice, PredictedError, SearchProgress, TunedLearner, advise
+from gradient_dd.theory.advice import Advice, PredictedError, TunedLearner, advise
 from gradient_dd.theory.mean_square import Limits, exact_limits
 from gradient_dd.theory.recursion import Assumption, check_assumptions
 from gradient_dd.theory.stability import SMALL, Complex, in_row_space
@@ -62,7 +62,8 @@ class Analysis:
             "initial error": advice.initial_error,
             "advice": None if best is None else best_facts(advice, best),
             "candidates": [
-                facts_of(one) | limits._asdict() for one, limits in zip(advice.candidates, self.limits, strict=True)
+                facts_of(one) | {"refined": one.refined} | limits._asdict()
+                for one, limits in zip(advice.candidates, self.limits, strict=True)
             ],
             "left out": advice.left_out,
             "curve": None if best is None else curve_facts(advice.pilot_horizon, best),
@@ -89,18 +90,15 @@ def analyse_task(
     The search tries `learners` (the usual ones if empty) and `rules`. `on_progress` is called with the next stage and
     the share of the work that is done.
     """
-
-    def report(progress: SearchProgress) -> None:
-        seconds = f", about {progress.core_seconds:.1f} s of a core" if progress.core_seconds >= 0.1 else ""
-        on_progress(progress.doing + seconds, progress.share)
-
     if episodes is None and steps is None:
         episodes, steps = (EPISODES, None) if task.episodic else (None, STEPS)
     horizon = Horizon(episodes=episodes, steps=steps)
     tried: list[str | Rule] = [*(learners or search.TRIED), *rules]
     seconds = search.BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE
     on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
-    advice = advise(task, horizon, schedule, sampling=sampling, measure=measure, learners=tried, on_progress=report)
+    advice = advise(
+        task, horizon, schedule, sampling=sampling, measure=measure, learners=tried, on_progress=on_progress
+    )
     on_progress("exact limits, if they are quick to compute", 1.0)
     deadline = thread_time() + SECONDS_FOR_LIMITS
     is_small = 3 * task.n_states * task.n_features <= SMALL
@@ -160,7 +158,8 @@ def facts_of(one: TunedLearner, **more: Any) -> Facts:
 def best_facts(advice: Advice, best: TunedLearner) -> Facts:
     """Return the recommended learner, its parameters, and its predicted error."""
     error = advice.error_of(best)
-    return facts_of(best, **{"predicted error": error.mean, "doubt": error.doubt, "runs": error.runs}) | {
+    predicted = {"predicted error": error.mean, "standard_error": error.standard_error, "runs": error.runs}
+    return facts_of(best, **predicted) | {
         "beats standing still": advice.beats_standing_still,
         "pilot horizon": length(advice.pilot_horizon) if advice.is_cut else None,
     }
@@ -240,7 +239,7 @@ def parameters(setting: Setting) -> str:
 
 def error_words(error: PredictedError) -> str:
     """Return a predicted error with its uncertainty."""
-    return f"{error.mean:.4g}" + (f" ± {error.doubt:.1g}" if isfinite(error.doubt) else "")
+    return f"{error.mean:.4g}" + (f" ± {error.standard_error:.1g}" if isfinite(error.standard_error) else "")
 
 
 def curve_lines(curve: Facts) -> list[str]:
@@ -258,7 +257,7 @@ def curve_lines(curve: Facts) -> list[str]:
 
 def table_row(one: TunedLearner, limits: Limits) -> Row:
     """Return a learner as a row of the table."""
-    errors = map(error_words, (one.mean_error, one.last100))
+    errors = (f"{error_words(error)}{'' if one.refined else ' *'}" for error in (one.mean_error, one.last100))
     return (one.setting.rule.name, parameters(one.setting), *errors, limit(limits.stable), limit(limits.safe))
 
 
@@ -271,6 +270,8 @@ def notes(found: Analysis) -> list[str]:
     """Return the legend of the table, and the reason for each learner that is not in it."""
     limits = [value for one in found.limits for value in (one.stable, one.safe)]
     lines = []
+    if not all(one.refined for one in found.advice.candidates):
+        lines += ["*: far behind at the first look, so its setting was not refined."]
     if any(value is not None for value in limits):
         lines += ["stable, safe: below this alpha the mean, and the mean square, converge with a constant step size."]
     if any(value is None for value in limits):

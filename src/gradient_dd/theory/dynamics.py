@@ -174,15 +174,10 @@ class SampleMaps:
         return np.column_stack([zero, slopes])
 
 
-class Means(NamedTuple):
-    """The mean weights by group: mean (groups, size) is m, E[z 1{group}]; probability (groups,) is p."""
-
-    mean: Array
-    probability: Array
-
-
 class MeanOperator:
-    """The recursion of m and p. Along trajectories a group is a state; i.i.d. draws have a single group.
+    """The recursion of m, E[z 1{group}], and p, the probabilities of the groups.
+
+    Along trajectories a group is a state; i.i.d. draws have a single group.
 
     maps   the sample maps of the setting
     flow   (groups, groups) sparse: p' = flow p
@@ -205,30 +200,19 @@ class MeanOperator:
         """(groups, size) of m."""
         return self.flow.shape[0], self.maps.size
 
-    def start(self) -> Means:
-        """Return m and p before the first step."""
-        return Means(np.outer(self._start, self.maps.initial), self._start)
-
-    def apply(self, means: Means, coefficients: Coefficients) -> Means:
-        """Return m and p one step later, for the coefficients of `maps` at the step size of this step."""
-        m, p = means
-        slopes, constants, shrink = coefficients
-        drawn = p[self._from]
-        signals = (self._functionals @ m.ravel()).reshape(slopes.shape[1:])
-        signals[0] += self.maps.task.transitions.reward * drawn
-        moves = np.einsum("mjo,jo->mo", slopes, signals) + constants * drawn
-        later = self.flow @ m
-        if "w_prev" in self.maps.parts:
-            later[:, self.maps.part("w_prev")] = later[:, self.maps.part("w")]
-        if shrink.any():
-            eta = self.maps.part("eta")
-            later[:, eta] += self._after @ (shrink[:, None] * m[self._from, eta])
-        later += (self._directions @ moves.ravel()).reshape(later.shape)
-        return Means(later, self.flow @ p)
+    def start(self) -> tuple[Array, Array]:
+        """Return m, as one vector, and p before the first step."""
+        return np.outer(self._start, self.maps.initial).ravel(), self._start
 
     def matrix(self, factor: float = 1.0) -> sp.csr_matrix:
-        """Return the homogeneous part of m', sparse (groups × size, groups × size)."""
+        """Return M of m' = M m + offsets p, sparse (groups × size, groups × size)."""
         return sp.csr_matrix(sp.kron(self.flow, self.maps.carried) + self.moves(factor))
+
+    def offsets(self, factor: float = 1.0) -> sp.csr_matrix:
+        """Return the part of m' that does not depend on m, as a sparse (groups × size, groups) matrix that p enters."""
+        slopes, constants, _ = self.maps.coefficients(factor)
+        moved = constants + slopes[:, 0] * self.maps.task.transitions.reward  # the reward enters with delta
+        return sp.csr_matrix(self._directions @ sp.vstack([sp.diags(one) @ self._drawn for one in moved]))
 
     def generator(self, factor: float = 1.0) -> sp.csr_matrix:
         """Return matrix − I. Terms with alpha are never added to 1, so small step sizes keep their digits."""
@@ -303,10 +287,11 @@ def expected_run(
     if wanted.dtype.kind not in "iu" or not len(wanted) or wanted[0] < 0 or wanted[-1] > steps:
         raise bad_request("'points'", f"be whole numbers from 0 to {steps}", points)
     operator = MeanOperator(task, setting, sampling)
-    coefficients, means, made, weights = operator.maps.coefficients(), operator.start(), 0, []
+    matrix, offsets, (m, p) = operator.matrix(), operator.offsets(), operator.start()
+    made, weights = 0, []
     for point in wanted:
         for _ in range(made, point):
-            means = operator.apply(means, coefficients)
-        weights.append(means.mean[:, operator.maps.part("w")].sum(axis=0))
+            m, p = matrix @ m + offsets @ p, operator.flow @ p
+        weights.append(m.reshape(operator.shape)[:, operator.maps.part("w")].sum(axis=0))
         made = point
     return ExpectedRun(wanted, np.array(weights), np.array([task.rmsve(w) for w in weights]))

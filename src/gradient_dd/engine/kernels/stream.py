@@ -117,7 +117,7 @@ def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, 
 
     @numba.njit(**INLINE)
     def products(memory, rows, t, all_parts):
-        """Return a row of features times w, and with `all_parts` times η and w − w_prev; from left to right."""
+        """Return the products of a row with w and, with `all_parts`, with η and w − w_prev; from left to right."""
         begin, end = span(rows, t)
         if begin == end:
             return 0.0, 0.0, 0.0

@@ -1,12 +1,14 @@
 """Feature maps: observations in, rows of features out. `FEATURES` lists the kinds that can be named and saved."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request, unknown
 from gradient_dd.stream.features.dense import Columns, Fourier, Layers, Own, Polynomial, Quadratic, RadialBasis
-from gradient_dd.stream.features.kind import Features, Rows
+from gradient_dd.stream.features.kind import FEATURES, Features, Rows, from_data
 from gradient_dd.stream.features.sparse import Categories, OneHot, Table, TileCoder
 from gradient_dd.stream.features.structured import Structured, bounds_of, layout_of
 
@@ -30,27 +32,14 @@ __all__ = [
     "from_data",
 ]
 
-FEATURES: dict[str, type[Features]] = {
+WORDS = ("raw", "standard", "quadratic", "table", "tiles", "fourier", "radial", "polynomial")  # see `map_of`
+FEATURES |= {
     kind.kind: kind
     for kind in (
         *(TileCoder, Fourier, RadialBasis, Polynomial, OneHot),
         *(Columns, Quadratic, Structured, Table, Categories, Layers),
     )
 }
-
-
-def from_data(data: dict[str, Any]) -> Features:
-    """Return the map that `as_data` described."""
-    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise bad_request("The description of features", "be a dictionary by name", data)
-    rest = dict(data)
-    kind = rest.pop("kind", None)
-    if not isinstance(kind, str) or kind not in FEATURES:
-        raise unknown("type of features", kind, FEATURES)
-    try:
-        return FEATURES[kind](**rest)
-    except TypeError:
-        raise bad_request(f"Features of kind {kind!r}", "be described by their own parameters", sorted(rest)) from None
 
 
 def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Features:
@@ -87,3 +76,41 @@ def mapped(features: Features | None, name: str, observations: Any, observation:
     if observations is None:
         raise bad_request("'x'", f"be given, or {name!r} for the feature map", Unquoted("None"))
     return tuple(features.rows(np.asarray(observations)))
+
+
+def map_of(features: Any, first: Any, states: Callable[[], Array]) -> tuple[Features, str]:
+    """Return the feature map that a user asks for by a word or as it is, and a sentence about it.
+
+    raw        the observations as they are            table      one weight for each distinct state
+    standard   scaled, and a constant                  quadratic  the same, with squares and products
+    tiles, fourier, radial, polynomial   over the range of what was seen
+
+    `first` are the first observations (n, d) that were seen; `states` returns all distinct ones.
+    """
+    if isinstance(features, Features):
+        return features, f"Features: {features!r}."
+    if callable(features) or hasattr(features, "transform"):
+        own = Own(features)
+        own.rows(first[:2])
+        return own, f"Features are your own: {own.n_features} of them."
+    if not isinstance(features, str):
+        raise bad_request("'features'", f"be a feature map, a function, or one of {', '.join(WORDS)}", features)
+    if features not in WORDS:
+        raise unknown("features", features, WORDS)
+    d = first.shape[1]
+    if features == "raw":
+        raw = Columns(np.zeros(d), np.ones(d), intercept=False)
+        return raw, f"Features are the {d} observations as they are."
+    if features == "standard":
+        sentence = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant."
+        return Columns.fitted(first), sentence
+    if features == "quadratic":
+        scaled = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant"
+        return Quadratic.fitted(first), f"{scaled}, with squares and products."
+    if features == "table":
+        table = Table(states())
+        return table, f"Features: one for each of the {table.n_features:,} distinct states."
+    low, high = first.min(axis=0), first.max(axis=0)
+    high = np.where(high > low, high, low + 1.0)
+    mapping = from_data({"kind": features, "low": low, "high": high, "outside": "clip"})
+    return mapping, f"Features: {mapping!r}, over the range of the first {len(first):,} rows."

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Integers, as_floats
-from gradient_dd.errors import Unquoted, bad_request, one_of
+from gradient_dd.errors import Unquoted, bad_request, one_of, unknown
 
 OUTSIDE = ("refuse", "clip")
 
@@ -63,6 +63,8 @@ class Features(ABC):
         for name in signature(type(self)).parameters:
             value = getattr(vars(self).get("box", self) if name in Box._fields else self, name)
             data[name] = value.tolist() if isinstance(value, np.ndarray) else value
+            if isinstance(value, Features):
+                data[name] = value.as_data()
         return data
 
     def __call__(self, observation: Any) -> Any:
@@ -71,6 +73,38 @@ class Features(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.n_features} features, {self.nonzeros} of them at a time>"
+
+
+FEATURES: dict[str, type[Features]] = {}  # the kinds that can be named and saved
+
+
+def from_data(data: dict[str, Any]) -> Features:
+    """Return the map that `as_data` described."""
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise bad_request("The description of features", "be a dictionary by name", data)
+    rest = dict(data)
+    kind = rest.pop("kind", None)
+    if not isinstance(kind, str) or kind not in FEATURES:
+        raise unknown("type of features", kind, FEATURES)
+    try:
+        return FEATURES[kind](**rest)
+    except TypeError:
+        raise bad_request(f"Features of kind {kind!r}", "be described by their own parameters", sorted(rest)) from None
+
+
+class Wrapped(Features):
+    """A map that turns observations into numbers first, and then into the features of another map."""
+
+    def __init__(self, features: Any) -> None:
+        self.features: Features = from_data(features) if isinstance(features, dict) else features
+        if not isinstance(self.features, Features):
+            raise bad_request(f"'features' of features of kind {self.kind!r}", "be a feature map", features)
+        inner = self.features
+        self.n_features, self.nonzeros, self.bound = inner.n_features, inner.nonzeros, inner.bound
+
+    def __call__(self, observation: Any) -> Any:
+        """Return the features of one observation, which need not be numbers."""
+        return self.rows([observation]).one(0)
 
 
 class Box(NamedTuple):

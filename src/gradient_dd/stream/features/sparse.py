@@ -18,7 +18,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.errors import Unquoted, bad_request, boolean, whole_number
-from gradient_dd.stream.features.kind import Features, Rows, box, for_each, matrix
+from gradient_dd.stream.features.kind import Features, Rows, Wrapped, box, for_each, matrix
 
 MOST_TILINGS = 2**12
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, from the golden ratio: neighbouring tiles fall far apart
@@ -168,7 +168,7 @@ class Table(Features):
         return Rows(np.maximum(place, 0), (place >= 0).astype(float))
 
 
-class Categories(Features):
+class Categories(Wrapped):
     """Columns of text before another map: a text becomes the number of its place in `words`.
 
     words     for each column the texts that it has, in order; None for a column of numbers
@@ -178,15 +178,10 @@ class Categories(Features):
     kind = "categories"
 
     def __init__(self, words: Any, features: Any, spread: bool = False) -> None:
-        from gradient_dd.stream.features import from_data
-
+        super().__init__(features)
         self.words = [None if one is None else list(map(str, one)) for one in words]
         self.spread = boolean("'spread'", spread)
-        self.inner: Features = from_data(features) if isinstance(features, dict) else features
-        if not isinstance(self.inner, Features):
-            raise bad_request("'features' of categories", "be a feature map", features)
         self._place = [{word: i for i, word in enumerate(one or ())} for one in self.words]
-        self.n_features, self.nonzeros, self.bound = self.inner.n_features, self.inner.nonzeros, self.inner.bound
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations, rows of texts and numbers."""
@@ -205,15 +200,7 @@ class Categories(Features):
 
     def of_numbers(self, X: Array) -> Rows:
         """Return the features of observations whose texts are numbers already, as the reader of a log has them."""
-        return self.inner.rows(spread_out(X, self.words) if self.spread else X)
-
-    def __call__(self, observation: Any) -> Any:
-        """Return the features of one observation."""
-        return self.rows([observation] if len(self.words) > 1 else np.array([[observation]], object)).one(0)
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the map as plain data."""
-        return {"kind": self.kind, "words": self.words, "features": self.inner.as_data(), "spread": self.spread}
+        return self.features.rows(spread_out(X, self.words) if self.spread else X)
 
 
 def spread_out(X: Array, words: list[list[str] | None]) -> Array:

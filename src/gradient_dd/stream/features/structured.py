@@ -14,7 +14,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request, foreign
-from gradient_dd.stream.features.kind import Features, Rows, matrix
+from gradient_dd.stream.features.kind import Rows, Wrapped, matrix
 from gradient_dd.stream.features.sparse import OneHot
 
 Layout = list[Any]
@@ -95,19 +95,14 @@ def batched(layout: Layout, observations: list[Any]) -> Any:
     return np.asarray(observations)
 
 
-class Structured(Features):
+class Structured(Wrapped):
     """Dictionaries or tuples, flattened by a layout, and then the features of the vector that results."""
 
     kind = "structured"
 
     def __init__(self, layout: Any, features: Any) -> None:
-        from gradient_dd.stream.features import from_data
-
+        super().__init__(features)
         self.layout: Layout = layout
-        self.inner: Features = from_data(features) if isinstance(features, dict) else features
-        if not isinstance(self.inner, Features):
-            raise bad_request("'features' of structured ones", "be a feature map", features)
-        self.n_features, self.nonzeros, self.bound = self.inner.n_features, self.inner.nonzeros, self.inner.bound
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of a batch: a list of observations, or one observation whose parts have n rows."""
@@ -116,15 +111,7 @@ class Structured(Features):
                 observations, n = batched(self.layout, observations), len(observations)
         else:
             n = count(observations)
-        return self.inner.rows(flattened(self.layout, observations, n))
-
-    def __call__(self, observation: Any) -> Any:
-        """Return the features of one observation."""
-        return self.rows([observation]).one(0)
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the map as plain data."""
-        return {"kind": self.kind, "layout": self.layout, "features": self.inner.as_data()}
+        return self.features.rows(flattened(self.layout, observations, n))
 
 
 def count(observations: Any) -> int:

@@ -10,12 +10,11 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request, boolean, number
-from gradient_dd.stream.features import Categories, Features
-from gradient_dd.stream.features.named import Named, map_of
+from gradient_dd.stream.features import Categories, Features, map_of
 from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
 from gradient_dd.stream.log.actions import find_actions
 from gradient_dd.stream.log.columns import LogColumns, find_columns, missing
-from gradient_dd.stream.log.rows import LogRows, ReadCounts, RowReader, with_texts
+from gradient_dd.stream.log.rows import LogRows, ReadCounts, RowReader
 from gradient_dd.stream.log.sources import Source, open_log
 
 SMALL = 1_000_000  # rows of a folder up to which its files are one part
@@ -155,8 +154,14 @@ class LogReader:
         return found
 
     def decoded(self, observations: Array) -> Any:
-        """Return observations as in the log, with their texts."""
-        return with_texts(observations, self.columns.observation, self.words)
+        """Return observations as in the log: numbers (n, d), or objects where a column is text."""
+        if not self.words:
+            return observations
+        found = observations.astype(object)
+        for i, texts in enumerate(self.texts):
+            if texts is not None:
+                found[:, i] = [texts[int(place)] if place >= 0 else None for place in observations[:, i]]
+        return found
 
     @property
     def texts(self) -> list[list[str] | None]:
@@ -166,14 +171,12 @@ class LogReader:
     def feature_map(self, features: Any) -> tuple[Features, str]:
         """Return the feature map that the user names, and a sentence about it."""
         first = self.first_rows()
-        if not self.words:
-            return map_of(features, Named(first, self.states))
-        if isinstance(features, Features) or not isinstance(features, str):
-            return map_of(features, Named(self.decoded(first), self.states))
+        if not self.words or not isinstance(features, str):
+            return map_of(features, self.decoded(first), self.states)
         self.states()  # after this all texts are known
         spread = features != "table"
         numbers = spread_out(first, self.texts) if spread else first
-        inner, sentence = map_of(features, Named(numbers, self.states))
+        inner, sentence = map_of(features, numbers, self.states)
         return Categories(self.texts, inner, spread), f"{sentence[:-1]}; columns of text are categories."
 
     def stated_after(self, done: ReadCounts) -> list[str]:

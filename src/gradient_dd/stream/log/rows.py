@@ -352,18 +352,6 @@ class RowReader:
             yield last.part(ended)
 
 
-def with_texts(observations: Array, names: tuple[str, ...], words: dict[str, dict[str, int]]) -> Any:
-    """Return observations whose columns of text are texts again: numbers (n, d), or objects where there is text."""
-    if not words:
-        return observations
-    found = observations.astype(object)
-    for i, name in enumerate(names):
-        if name in words:
-            texts = list(words[name])
-            found[:, i] = [texts[int(place)] if place >= 0 else None for place in observations[:, i]]
-    return found
-
-
 def even_pieces(parts: Iterator[LogRows]) -> Iterator[LogRows]:
     """Yield the same rows in pieces that end where the number of a row is a multiple of CHUNK.
 

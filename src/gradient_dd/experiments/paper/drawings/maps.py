@@ -140,7 +140,7 @@ def draw_safety(folder: Path) -> None:
 
 
 def classes(task: tasks.Task, sampling: str, alpha: float) -> Array:
-    """Return for every κα which of CLASSES it is in."""
+    """Return the class, one of CLASSES, of every κα."""
     kappas = np.append(0.0, SHARES / longest(task) / alpha)
     rates = RatePlane(task, "kappa", sampling).rates(alpha, kappas)
     return np.where(rates[1:] > 0, 0, 1 if rates[0] > 0 else 2)

@@ -1,0 +1,167 @@
+"""Pilots: the settings that may be tried on a task, and runs of many of them.
+
+The settings of a learner are a space of `studies.search`, with coordinates in octaves, one for each placement of ρ.
+
+Some learners are special cases of others, bit for bit: TD is TDRC with ζ = 0, TDC is TDRC with reg = 0, GTD2 is
+Gradient-DD with κ = 0. A pilot runs the general learner, so five learners need two compiled kernels. Compiling a kernel
+takes a second or two, about as long as all runs of a stage.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import ceil, log2
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradient_dd.arrays import Array
+from gradient_dd.engine.horizon import Horizon
+from gradient_dd.engine.schedules import Schedule
+from gradient_dd.learners import LEARNERS, Parameter, Rule, Setting
+from gradient_dd.studies.search import SearchAxis, SearchSpace
+from gradient_dd.tasks import Task
+
+SPECIAL_CASES: dict[str, tuple[str, dict[str, float]]] = {  # learner: the general learner, and its parameters
+    "td": ("tdrc", {"zeta": 0.0, "reg": 0.0}),
+    "tdc": ("tdrc", {"reg": 0.0}),
+    "gtd2": ("gradient_dd", {"kappa": 0.0}),
+}
+LARGEST_ALPHA = 4.0  # in units of one over the mean of ‖x‖²; no tested setting is stable above it
+STILL = 16.0  # the smallest alpha is the largest, divided by this factor times the steps: w hardly moves
+MOST_OCTAVES = 22  # of alpha
+ZETAS = tuple(4.0**k for k in range(-3, 4))
+FEW_ZETAS = tuple(4.0**k for k in range(-2, 2))  # for a rule with more parameters
+KAPPAS = tuple(4.0**k for k in range(-1, 3))
+FIXED = ("reg",)  # parameters that keep their default: TDRC is designed for it
+SEED = 1_729_000_000  # pilots use seeds above it, one for each call; studies use small seeds
+NS_PER_STEP, NS_PER_ROW = 40.0, 0.35  # of a core: per step, and per row of weights that a setting updates in it
+FUSED_ROWS = 8  # with more rows per step the engine is slower, and takes
+WIDE_NS_PER_STEP, WIDE_NS_PER_ROW = 1000.0, 0.9
+NS_PER_ERROR = 1.0  # per setting and non-zero of the features, if errors outweigh steps
+
+
+class Point(NamedTuple):
+    """A setting of a learner: a space, and a place on each of its axes, alpha first."""
+
+    space: SearchSpace
+    places: tuple[float, ...]
+
+    @property
+    def learner(self) -> str:
+        """The name of the learner."""
+        return self.space.rule.name
+
+    @property
+    def setting(self) -> Setting:
+        """The setting of the learner itself."""
+        return self.space.setting(self.places)
+
+    @property
+    def line(self) -> "Point":
+        """The point with alpha at place 0, which represents all points that differ only in alpha."""
+        return self._replace(places=(0.0, *self.places[1:]))
+
+    def moved(self, octaves: float) -> "Point":
+        """Return the point with another alpha."""
+        alpha = self.space.axes[0]
+        return self._replace(places=(alpha.moved(self.places[0], octaves / alpha.unit), *self.places[1:]))
+
+
+def spaces_of(rules: Iterable[Rule], mean_square: float, steps: float, off_policy: bool) -> list[SearchSpace]:
+    """Return the spaces of some learners.
+
+    `mean_square` is the mean of ‖x‖² and sets the scale of alpha. The placement of ρ is searched only if `off_policy`.
+    """
+    octaves = min(ceil(log2(STILL * steps)), MOST_OCTAVES)
+    alphas = tuple(LARGEST_ALPHA / mean_square / 2.0**k for k in range(octaves))
+    found = []
+    for rule in rules:
+        searched = [
+            one for one in rule.parameters if one.name not in ("alpha", *FIXED) and not one.shared and one.default
+        ]
+        few = len(searched) > 1 or any(name in rule.defaults for name in FIXED)
+        values = {one.name: values_of(one, few) for one in searched} | {"alpha": alphas}
+        parameters = sorted(rule.parameters, key=lambda one: one.name != "alpha")
+        axes = tuple(SearchAxis(one, values.get(one.name, (one.default,))) for one in parameters)
+        modes = ("R", "T") if off_policy and rule.has_rho_mode else ("R",)
+        found += [SearchSpace(rule, axes, mode) for mode in modes]
+    return found
+
+
+def values_of(parameter: Parameter, few: bool) -> tuple[float, ...]:
+    """Return the values of a parameter that are tried first. A parameter whose default is 0 has no scale."""
+    if parameter.name == "zeta":
+        return FEW_ZETAS if few else ZETAS
+    default = parameter.default
+    return KAPPAS if parameter.name == "kappa" else (default / 4, default, min(4 * default, parameter.high))
+
+
+def generalised(setting: Setting) -> Setting:
+    """Return the setting that a pilot runs: the same steps, by the general learner."""
+    general, fixed = SPECIAL_CASES.get(setting.rule.name, ("", {}))
+    if not general or setting.rule not in LEARNERS[setting.rule.name].forms:  # a user's rule may have the same name
+        return setting
+    values: dict[str, Any] = {**setting.values, **fixed}
+    return LEARNERS[general].setting(setting.rho_mode, **values)
+
+
+class PointErrors(NamedTuple):
+    """A point with its errors in a stage: mean_error and last100 (runs,), curve (runs, bins)."""
+
+    point: Point
+    mean_error: Array
+    last100: Array
+    curve: Array
+    stage: str = ""
+
+
+@dataclass
+class TaskPilot:
+    """A pilot on a task: the lane engine, with this horizon, schedule and sampling."""
+
+    task: Task
+    horizon: Horizon
+    schedule: Schedule
+    sampling: str
+    spaces: Sequence[SearchSpace]
+    calls: int = field(default=0, init=False)
+
+    def run(self, points: list[Point], runs: int, share: float = 1.0) -> list[PointErrors]:
+        """Run points on the first 1/share of the horizon, on runs that no earlier call used."""
+        from gradient_dd.engine.lanes import run_lanes  # here, so that importing this file loads no compiler
+
+        self.calls += 1
+        found = run_lanes(
+            self.task,
+            [generalised(point.setting) for point in points],
+            part_of(self.horizon, share),
+            schedule=self.schedule,
+            sampling=self.sampling,
+            seed=SEED + self.calls,
+            runs=runs,
+        )
+        errors = found.mean_error.T, found.last100.T, np.moveaxis(found.curve, 1, 0)
+        return [PointErrors(*one) for one in zip(points, *errors, strict=True)]
+
+    def core_seconds(self, settings: int, runs: int = 1, share: float = 1.0) -> float:
+        """Return the estimated core-seconds of some settings and runs."""
+        rows = min(2 * int(np.diff(self.task.row_features.indptr).max()), self.task.n_features)
+        fused = rows <= FUSED_ROWS
+        once, each = (NS_PER_STEP, NS_PER_ROW) if fused else (WIDE_NS_PER_STEP, WIDE_NS_PER_ROW)
+        steps = expected_steps(self.task, self.horizon)
+        errors = max(0.0, self.horizon.points * self.task.sparse_features.nnz - steps * rows)  # `once` has the rest
+        nanoseconds = steps * (once + each * rows * settings) + NS_PER_ERROR * errors * settings
+        return runs / share * 1e-9 * nanoseconds
+
+
+def expected_steps(task: Task, horizon: Horizon) -> float:
+    """Return the mean number of steps of a run."""
+    return float(horizon.steps) if horizon.steps is not None else horizon.points * task.expected_length
+
+
+def part_of(horizon: Horizon, share: float) -> Horizon:
+    """Return the first 1/share of a horizon, at least one point."""
+    points = max(1, round(horizon.points / share))
+    if horizon.episodes is not None:
+        return Horizon(episodes=points)
+    return Horizon(steps=points * horizon.every, every=horizon.every)
