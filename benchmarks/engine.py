@@ -21,10 +21,9 @@ import numpy as np
 
 from benchmarks.baselines import LEARNERS_IN_C, c_call, library, plain_call
 from gradient_dd import tasks
-from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon, Segments
 from gradient_dd.engine.kernels.compiler import subnormals_flushed, vector_bits
-from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.lanes import Block, LaneRun
 from gradient_dd.engine.schedules import Schedule, tapered
 from gradient_dd.engine.trajectories import OutcomeSampler, ends_in
 from gradient_dd.learners import LEARNERS

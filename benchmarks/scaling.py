@@ -27,9 +27,8 @@ from benchmarks.engine import (
     whole_call,
 )
 from gradient_dd import tasks
-from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.lanes import LaneRun, run_lanes
+from gradient_dd.engine.lanes import Block, LaneRun, run_lanes
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.learners import LEARNERS, Setting

@@ -20,9 +20,8 @@ from benchmarks.engine import best_times, on_one_core, whole_call
 from benchmarks.jax import has_jax
 from gradient_dd import tasks
 from gradient_dd.arrays import Array
-from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.lanes import Block, LaneRun
 from gradient_dd.engine.schedules import constant
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.learners import LEARNERS

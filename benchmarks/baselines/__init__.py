@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradient_dd.engine.blocks import Block
 from gradient_dd.engine.horizon import Segments
 from gradient_dd.engine.kernels.state import MOST_LANES
+from gradient_dd.engine.lanes import Block
 from gradient_dd.engine.single import aligned
 from gradient_dd.tasks import Task
 

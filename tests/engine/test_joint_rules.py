@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from gradient_dd import tasks
-from gradient_dd.engine import blocks
-from gradient_dd.engine.blocks import can_join
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.rules import JointRule, joint_rule, joint_source
+from gradient_dd.engine.kernels import rules as kernel_rules
+from gradient_dd.engine.kernels.rules import FEW, JointRule, can_join, joint_rule, joint_source
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.learners import LEARNERS
@@ -58,7 +57,7 @@ def test_a_lane_has_the_results_of_a_block_of_its_own_rule(task, horizon, names,
     together = finished(task, settings, horizon, pieces=700)
     assert len(together.blocks) == len(modes)
     assert len({block.kernel for block in together.blocks}) == 1
-    with patch.object(blocks, "FEW", 0):
+    with patch.object(kernel_rules, "FEW", 0):
         alone = finished(task, settings, horizon)
     assert len(alone.blocks) == 5
     for left, right in zip(everything(together), everything(alone), strict=True):
@@ -69,7 +68,7 @@ def test_a_lane_has_the_results_of_a_block_of_its_own_rule(task, horizon, names,
 
 
 def test_only_rules_with_few_lanes_join():
-    many = [LEARNERS["td"].setting(alpha=0.01 * (i + 1)) for i in range(blocks.FEW + 1)]
+    many = [LEARNERS["td"].setting(alpha=0.01 * (i + 1)) for i in range(FEW + 1)]
     few = some_settings(("gtd2", "tdc"))
     rules = [block.settings[0].rule for block in LaneRun(WALK, many + few, Horizon(episodes=1)).blocks]
     assert [rule.name for rule in rules] == ["td", "gtd2 + tdc"]
@@ -86,7 +85,7 @@ def test_the_order_of_the_settings_makes_no_other_kernel():
 
 
 def test_times_of_learners_that_share_a_kernel_are_not_told_apart():
-    many = [LEARNERS["td"].setting(alpha=0.01 * (i + 1)) for i in range(blocks.FEW + 1)]
+    many = [LEARNERS["td"].setting(alpha=0.01 * (i + 1)) for i in range(FEW + 1)]
     run = finished(WALK, many + some_settings(("gtd2", "tdc")), Horizon(episodes=2))
     assert set(run.costs()) == {"td"}
 

@@ -14,8 +14,8 @@ from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernels.compiler import barrier, disjoint, wanted_bits
+from gradient_dd.engine.kernels.fused import OutcomeKind, move_source
 from gradient_dd.engine.kernels.rows import Known, outcome_rows
-from gradient_dd.engine.kernels.step_source import OutcomeKind, move_source
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.schedules import Schedule
 from gradient_dd.errors import BadRequestError

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from gradient_dd import tasks
-from gradient_dd.engine import blocks
-from gradient_dd.engine.blocks import PER_LANE
+from gradient_dd.engine import lanes
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernels.state import MOST_LANES, new_lanes
-from gradient_dd.engine.lanes import LaneRun
+from gradient_dd.engine.lanes import PER_LANE, LaneRun
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.learners import LEARNERS
 
@@ -28,7 +27,7 @@ def results_of(task, settings, horizon, pieces=400, schedule=TAPER):
     run, sizes = LaneRun(task, settings, horizon, schedule), set()
     while not run.done:
         run.advance(pieces)
-        sizes |= {len((block.small or block).errors.now) for block in run.blocks}
+        sizes |= {len(block.small[1].now) if len(block.places) else 0 for block in run.blocks}
     return run.results(), sizes
 
 
@@ -51,7 +50,7 @@ def assert_same(left, right):
 def test_leaving_diverged_lanes_behind_changes_no_result(name, task, horizon):
     settings = wild_and_calm(name)
     left_behind, sizes = results_of(task, settings, horizon)
-    with patch.object(blocks, "saves_a_strip", lambda diverged, count: False):
+    with patch.object(lanes, "saves_a_strip", lambda diverged, width: False):
         whole, one_size = results_of(task, settings, horizon)
     assert_same(left_behind, whole)
     assert one_size == {40}
@@ -66,7 +65,7 @@ def test_a_block_with_as_many_lanes_as_the_fields_have_places_is_no_exception(co
     settings, horizon = wild_and_calm("tdrc", count), Horizon(episodes=200)
     left_behind, sizes = results_of(WALK, settings, horizon)
     assert min(sizes) < count, "lanes were left behind"
-    with patch.object(blocks, "saves_a_strip", lambda diverged, count: False):
+    with patch.object(lanes, "saves_a_strip", lambda diverged, width: False):
         assert_same(left_behind, results_of(WALK, settings, horizon)[0])
 
 
@@ -76,7 +75,7 @@ def test_a_block_in_which_all_have_diverged_computes_nothing_more():
     horizon = Horizon(episodes=2000)
     fast, sizes = results_of(WALK, settings, horizon)
     assert 0 in sizes
-    with patch.object(blocks, "saves_a_strip", lambda diverged, count: False):
+    with patch.object(lanes, "saves_a_strip", lambda diverged, width: False):
         assert_same(fast, results_of(WALK, settings, horizon)[0])
 
 

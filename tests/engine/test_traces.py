@@ -12,7 +12,9 @@ from gradient_dd.engine.mean_step import mean_traces, outcome_weights, samples
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
-from gradient_dd.learners import LEARNERS
+from gradient_dd.learners import LEARNERS, Rule
+from gradient_dd.learners.rule import ALPHA, LAM, ZETA
+from gradient_dd.learners.trace import Trace
 from gradient_dd.stream.trace_state import SMALLEST
 from gradient_dd.tasks import exact
 from gradient_dd.testing import assert_alike
@@ -262,3 +264,23 @@ def test_lanes_go_on_as_they_were_when_others_are_left_behind(name, values):
         alone.advance()
         assert np.array_equal(alone.weights()[0][0], together.weights()[0][place])
         assert np.array_equal(alone.results().curve[0, 0], together.results().curve[0, place])
+
+
+def growing(lam, rho, discount_before, rho_before, F):
+    F = 0.5 * discount_before * rho_before * F + 1.0
+    return rho * discount_before * lam, rho * F, F
+
+
+def leaning(lam, discount_before, x_trace, G):
+    G = 0.3 * discount_before * G + 1.0
+    return discount_before * lam, G - 0.1 * x_trace, G
+
+
+def along_both(alpha, beta, delta, x_eta, b_eta):
+    return alpha * delta, alpha * b_eta, beta * (delta - x_eta)
+
+
+def test_two_traces_have_numbers_of_their_own_and_each_sees_itself():
+    traces = Trace("z", growing, ("F",)), Trace("b", leaning, ("G",))
+    rule = Rule("two", "two", along_both, ("w_z", "w_x", "eta_x"), (ALPHA, ZETA, LAM), "none", traces=traces)
+    assert_alike(tasks.random_walk(5), rule.setting(alpha=0.01, lam=0.6), Horizon(episodes=120))

@@ -11,7 +11,7 @@ SOURCE = Path(gradient_dd.__file__).parent
 UNPICKLERS = {"pickle", "_pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 ALLOWED = {
     (
-        "engine/kernels/disk.py",
+        "engine/kernels/compiler.py",
         "pickle",
     ): "compiled kernels are code: docs/contribute/guarantees.md explains",
     ("engine/kernels/compiler.py", "exec"): "makes a kernel from source that the engine has written from a rule",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gradient_dd.engine import blocks
+from gradient_dd.engine import lanes
 from gradient_dd.errors import one_line
 from gradient_dd.progress import Bars
 from gradient_dd.studies import Study
@@ -63,7 +63,7 @@ class LiveView(Bars):
         if parts:
             return f"Settings × runs done: {'; '.join(parts[:3])}" + (" …" if len(parts) > 3 else "")
         complete = f" Studies complete: {len(self.seen)}." if self.seen and not running else ""
-        return f"Working; kernels compiled or loaded so far: {len(blocks.COMPILING)} …{complete}"
+        return f"Working; kernels compiled or loaded so far: {len(lanes.COMPILING)} …{complete}"
 
     def summary(self) -> list[str]:
         """Return a line per study with the work done, and the total time; nothing if all was complete before."""

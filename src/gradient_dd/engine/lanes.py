@@ -2,34 +2,155 @@
 
     run_lanes(task, settings, Horizon(episodes=20_000), runs=50)
 
-Settings that share a rule are lanes of one compiled call; all lanes of a run see the same transitions. The result is
-the same bits whatever the number of workers, the grouping of lanes, or the pieces a run is advanced in.
+Settings of one rule are lanes of a block, which one call of a compiled kernel advances, and so are those of several
+rules that have few settings each. All lanes of a run see the same transitions. The result is the same bits whatever the
+number of workers, the grouping of lanes, or the pieces a run is advanced in.
+
+Lanes that have diverged stop costing, because their error is infinite at every point to come. Between two pieces of a
+run the other lanes of a block are copied into a smaller one, as soon as that saves a strip.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
-from typing import Any
+from threading import Lock
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradient_dd.arrays import Array, check_memory
-from gradient_dd.engine.blocks import Block, LaneTask, is_fused, join_few
-from gradient_dd.engine.horizon import Horizon, LaneResults
-from gradient_dd.engine.kernels.errors import measure
-from gradient_dd.engine.kernels.rows import outcome_rows
-from gradient_dd.engine.kernels.rules import JointRule
-from gradient_dd.engine.kernels.state import MOST_LANES, padded_lanes
+from gradient_dd.engine.horizon import Horizon, LaneResults, Segments
+from gradient_dd.engine.kernels.compiler import subnormals_flushed
+from gradient_dd.engine.kernels.errors import Errors, Measure, measure, no_errors
+from gradient_dd.engine.kernels.fused import fused_kernel
+from gradient_dd.engine.kernels.rows import WIDEST, OutcomeRows, Shape, outcome_rows
+from gradient_dd.engine.kernels.rules import JointRule, join_few
+from gradient_dd.engine.kernels.state import MOST_LANES, Lanes, new_lanes, padded_lanes
+from gradient_dd.engine.kernels.traced import traced_kernel
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, check_sampling
 from gradient_dd.engine.schedules import Schedule, check_schedule, constant
+from gradient_dd.engine.single import aligned
 from gradient_dd.engine.trajectories import OutcomeSampler, ends_in
 from gradient_dd.errors import Unquoted, bad_request, show, whole_number
-from gradient_dd.learners import Setting
+from gradient_dd.learners import Rule, Setting
 from gradient_dd.tasks import Task
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
 FIRST_PIECE = 2**12  # steps after which lanes that have diverged are left behind for the first time
+PER_LANE = ("w", "eta", "start", "change")  # arrays with a column for each lane, beside its fields
+NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
+COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock that the thread compiling it holds
+COMPILING_GUARD = Lock()  # held while COMPILING is read or changed
+
+
+class LaneTask(NamedTuple):
+    """A task as input of kernels, for one rho_mode: tables, error, initial weights (p,), bins of the curve, π, μ."""
+
+    table: OutcomeRows
+    shape: Shape
+    error: Measure
+    initial_w: Array
+    bins: int
+    probabilities: tuple[Array, Array]
+
+    def fuses(self, rule: Rule) -> bool:
+        """Return whether the fused kernel runs a rule; the traced one takes the others."""
+        return rule.is_plain and self.shape.width <= WIDEST and (self.shape.one_hot or not rule.natural)
+
+
+class Block:
+    """Lanes of one rule that are advanced by one call of one kernel.
+
+    lanes, errors  of all settings; out of date for lanes that go on in a smaller block, until `unpack` is called
+    places         (live,) which lanes go on;  small  their lanes and errors, where some were left behind
+    seconds        that the kernel took, compiling left out
+    """
+
+    def __init__(self, settings: Sequence[Setting], lanes: int, task: LaneTask) -> None:
+        rule, shape, error = settings[0].rule, task.shape, task.error
+        self.settings, self.table, self.is_fused = settings, task.table, task.fuses(rule)
+        self.error = error._replace(rows=error.rows.ravel(), values=error.values.ravel())
+        self.lanes = new_lanes(settings, lanes, shape.width, task.initial_w, task.probabilities, self.is_fused)
+        self.errors = no_errors(lanes, task.bins)
+        self.places, self.small = np.arange(len(settings)), (self.lanes, self.errors)
+        self._compile(rule, shape, error.rows.shape[1])
+        self.seconds = 0.0
+
+    def _compile(self, rule: Rule, shape: Shape, terms: int) -> None:
+        """Set the kernel, compiled; `terms` is how many non-zeros a row of the error has."""
+        with COMPILING_GUARD:
+            compiling = COMPILING.setdefault((rule, shape, terms) if self.is_fused else rule, Lock())
+        with compiling:  # one thread compiles, others that need it wait
+            self.kernel = fused_kernel(rule, shape, terms) if self.is_fused else traced_kernel(rule)
+            try:
+                self.kernel(np.zeros(1, np.int32), NOTHING, self.table, self.error, self.lanes, self.errors)
+            except Exception as error:  # Numba has many kinds
+                reason = Unquoted(str(error).strip().splitlines()[-1])
+                what = f"The step of the rule {rule.name!r}"
+                raise bad_request(what, "be arithmetic on scalars that Numba can compile", reason) from error
+
+    def advance(self, column: NDArray[np.int32], segments: Any) -> None:
+        """Advance the lanes over a piece of the trajectory, then leave behind those that have diverged."""
+        begin = perf_counter()
+        if len(self.places):
+            with subnormals_flushed():
+                self.kernel(column, segments, self.table, self.error, *self.small)
+            diverged = self.small[1].diverged[: len(self.places)]
+            if saves_a_strip(diverged, len(self.small[1].now)):
+                self._leave_behind(diverged > 0)
+        self.seconds += perf_counter() - begin
+
+    def _leave_behind(self, gone: NDArray[np.bool_]) -> None:
+        """Go on with copies of the other lanes, filled up to whole strips with copies of the last of them."""
+        self.unpack()
+        self.places = self.places[~gone]
+        if len(self.places):
+            block = padded_lanes(len(self.places))
+            columns = np.concatenate([self.places, np.repeat(self.places[-1:], block - len(self.places))])
+            self.small = room_for(block, self.lanes, self.errors)
+            copy_lanes((self.lanes, self.errors), columns, self.small, slice(block))
+
+    def unpack(self) -> None:
+        """Copy the lanes that go on to their places in `lanes` and `errors`."""
+        if self.small[0] is not self.lanes:
+            copy_lanes(self.small, slice(len(self.places)), (self.lanes, self.errors), self.places)
+
+    def weights(self, p: int) -> tuple[Array, Array]:
+        """Return w and η, (lanes, p) each; those of a lane that has diverged are from some time after."""
+        self.unpack()
+        block, count = len(self.errors.now), len(self.settings)
+        w, eta = (array.reshape(-1, block)[:p, :count].T.copy() for array in (self.lanes.w, self.lanes.eta))
+        scale = self.lanes.fields.reshape(-1, MOST_LANES)[-1, :count]
+        return w, eta * scale[:, None]
+
+
+def saves_a_strip(diverged: NDArray[np.int64], width: int) -> bool:
+    """Return whether a block without its diverged lanes, 0 for the others, would be narrower."""
+    return padded_lanes(int(np.sum(diverged == 0))) < width
+
+
+def room_for(block: int, lanes: Lanes, errors: Errors) -> tuple[Lanes, Errors]:
+    """Return lanes and errors of another width, with zeros in all that each lane has of its own."""
+
+    def room(array: Any) -> Any:
+        return aligned((array.size // len(errors.now) * block,), array.dtype)
+
+    own: dict[str, Any] = {name: room(getattr(lanes, name)) for name in PER_LANE}
+    return lanes._replace(**own, fields=aligned(lanes.fields.shape)), Errors(*map(room, errors))
+
+
+def copy_lanes(source: tuple[Lanes, Errors], columns: Any, target: tuple[Lanes, Errors], places: Any) -> None:
+    """Copy the lanes at some columns of a block to places in another one."""
+    for one, other in zip(by_lane(*source), by_lane(*target), strict=True):
+        other[:, places] = one[:, columns]
+
+
+def by_lane(lanes: Lanes, errors: Errors) -> list[Any]:
+    """Return views (rows, lanes) of all that each lane has of its own; the fields have room for more lanes."""
+    own = [*(getattr(lanes, name) for name in PER_LANE), *errors]
+    return [lanes.fields.reshape(-1, MOST_LANES), *(one.reshape(-1, len(errors.now)) for one in own)]
 
 
 class LaneRun:
@@ -70,9 +191,7 @@ class LaneRun:
         for rule in {setting.rule: None for setting in self.settings}:
             rule.check_known("The lane engine", KNOWN_SIGNALS, KNOWN_MOVES)
             check_sampling(rule, self.sampling)
-        in_groups = join_few(
-            self.settings, groups.values(), lambda one: is_fused(one.rule, as_read[one.rho_mode].shape)
-        )
+        in_groups = join_few(self.settings, groups.values(), lambda one: as_read[one.rho_mode].fuses(one.rule))
         places, blocks = [], []
         for group, settings in in_groups:
             task = as_read[self.settings[group[0]].rho_mode]
@@ -127,11 +246,16 @@ class LaneRun:
         last, mean_error, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
         curve, sizes = np.empty((count, bins)), self.horizon.bin_sizes()[:, None]
         for places, block in zip(self.places, self.blocks, strict=True):
-            lanes, errors = len(places), block.unpacked().errors
+            block.unpack()
+            lanes, errors = len(places), block.errors
             last[places] = errors.last[:lanes] / self.horizon.n_last
             mean_error[places] = errors.total[:lanes] / self.horizon.points
             curve[places] = (errors.curve.reshape(bins, -1)[:, :lanes] / sizes).T
             diverged[:, places] = errors.diverged.reshape(2, -1)[:, :lanes]
+        lost = diverged[0] > 0  # lanes that were left behind took no error from then on
+        last[lost] = mean_error[lost] = np.inf
+        point = diverged[1] if self.horizon.steps is None else -(-diverged[0] // self.horizon.every)
+        curve[lost[:, None] & (np.arange(bins) >= self.horizon.bin_of(point)[:, None])] = np.inf
         return LaneResults(
             last[None], mean_error[None], curve[None], diverged[:1], diverged[1:], np.array([self.steps])
         )

@@ -17,40 +17,18 @@ from typing import NamedTuple
 import numpy as np
 
 from gradient_dd.arrays import Array, Booleans, Integers, check_memory
-from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, PRODUCTS, START, Before, trace_numbers
+from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, START, Before, Sample, signals_of, trace_numbers
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Setting
 from gradient_dd.learners.trace import Trace
 from gradient_dd.tasks import Task
 
 
-class Sample(NamedTuple):
-    """One transition, with the traces as they are after its x; those of a rule without traces are ρ x and x."""
-
-    x: Array
-    reward: float
-    discount: float
-    x_next: Array
-    rho: float
-    z: Array
-    b: Array
-
-
 def sample_move(setting: Setting, sample: Sample, w: Array, eta: Array, w_prev: Array) -> tuple[Array, Array]:
     """Return by how much one transition moves w and η, (p,) each; the M⁻¹ of a natural rule is left out."""
-    x, reward, discount, x_next, rho, z, b = sample
     setting.rule.check_known("The mean update", KNOWN_SIGNALS, KNOWN_MOVES)
-    products = (x @ x, x @ x_next, x_next @ x_next, x @ z, z @ z)
-    signals = setting.signals(1.0, rho) | {
-        "discount": discount,
-        "delta": float(reward + discount * x_next @ w - x @ w),
-        "x_eta": float(x @ eta),
-        "x_change": float(x @ (w - w_prev)),
-        "z_eta": float(z @ eta),
-        "b_eta": float(b @ eta),
-        **dict(zip(PRODUCTS, map(float, products), strict=True)),
-    }
-    move = setting.rule.coefficients(signals)
+    x, _, _, x_next, _, z, _ = sample
+    move = setting.rule.coefficients(signals_of(setting, 1.0, sample, w, eta, w - w_prev))
     w_move = move["w_x"] * x + move["w_next"] * x_next + move["w_z"] * z + move["w_change"] * (w - w_prev)
     return w_move, move["eta_x"] * x + move["eta_next"] * x_next + move["eta_z"] * z + move["eta_eta"] * eta
 

@@ -154,7 +154,7 @@ class QuestionMemory:
         self.memory[:, 0] = initial_w[:, None]
         self.scale, self.stopped = np.ones(slots), np.full(slots, -1)
         self.blame, self.quality = aligned((p, 1, slots), dtype), np.zeros((len(QUALITY), slots))
-        names = [q.name for q in rule.parameters if q.name not in ("alpha", "zeta") and not q.shared]
+        names = rule.own_parameters
         self.start, self.own = np.zeros((2, slots)), np.zeros((max(1, len(names)), slots))
         self.only_next = np.zeros(slots, bool)
         for slot, setting in zip(self.slot, settings, strict=True):

@@ -48,11 +48,6 @@ class Before(NamedTuple):
 START = Before(0.0, 0.0, 0.0, 0.0)
 
 
-def memory_at_first(rule: Rule) -> dict[str, Memory]:
-    """Return the numbers that each trace of a rule remembers, all 0."""
-    return {trace.name: (0.0,) * len(trace.memory) for trace in rule.traces}
-
-
 def trace_numbers(
     trace: Trace, signals: Mapping[str, float], before: Before, memory: Memory, x_trace: float
 ) -> tuple[float, float, Memory]:
@@ -81,6 +76,35 @@ KNOWN_SIGNALS = (
     *("z_eta", "b_eta", *PRODUCTS),
 )
 KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z", "eta_eta")
+
+
+class Sample(NamedTuple):
+    """One transition, with the traces as they are after its x; those of a rule without traces are ρ x and x."""
+
+    x: Array
+    reward: float
+    discount: float
+    x_next: Array
+    rho: float
+    z: Array
+    b: Array
+
+
+def signals_of(
+    setting: Setting, factor: float, sample: Sample, w: Array, eta: Array, change: Array
+) -> dict[str, float]:
+    """Return every signal of a transition; `factor` is that of the schedule, `change` is w − w_prev."""
+    x, reward, discount, x_next, rho, z, b = sample
+    pairs = (x, x), (x, x_next), (x_next, x_next), (x, z), (z, z)
+    return setting.signals(factor, rho) | {
+        "discount": discount,
+        "delta": reward + discount * dot(x_next, w) - dot(x, w),
+        "x_eta": dot(x, eta),
+        "x_change": dot(x, change),
+        "z_eta": dot(z, eta),
+        "b_eta": dot(b, eta),
+        **{name: dot(*pair) for name, pair in zip(PRODUCTS, pairs, strict=True)},
+    }
 
 
 class Metric:
@@ -127,7 +151,7 @@ class Weights:
         self.eta = np.zeros_like(self.w)
         self.metric = Metric(len(initial), setting.values["ridge"], product) if setting.rule.natural else None
         self.traces = {trace.name: np.zeros_like(self.w) for trace in setting.rule.traces}
-        self.memory = memory_at_first(setting.rule)
+        self.memory = {trace.name: (0.0,) * len(trace.memory) for trace in setting.rule.traces}
         self.before = START
 
     @property
@@ -155,8 +179,7 @@ class Weights:
 
         `pi` and `mu` are the probabilities of the action under the two policies.
         """
-        w, eta = self.w, self.eta
-        signals = setting.signals(factor, rho)
+        eta, signals = self.eta, setting.signals(factor, rho)
         for trace in setting.rule.traces:
             z, memory = self.traces[trace.name], self.memory[trace.name]
             decay, gain, memory = trace_numbers(trace, signals, self.before, memory, dot(x, z))
@@ -164,15 +187,9 @@ class Weights:
         self.before = Before(discount, rho, pi, mu) if discount else START
         none = np.zeros_like(x)
         z, b = self.traces.get("z", none), self.traces.get("b", none)
-        signals["discount"] = discount
-        signals["delta"] = reward + discount * dot(x_next, w) - dot(x, w)
-        signals["x_eta"] = dot(x, eta)
-        signals["x_change"] = dot(x, self.change)
-        signals["z_eta"], signals["b_eta"] = dot(z, eta), dot(b, eta)
-        x_end = x_next if discount else none  # x' of a terminal is never used
-        pairs = ((x, x), (x, x_end), (x_end, x_end), (x, z), (z, z))
-        signals |= {name: dot(*pair) for name, pair in zip(PRODUCTS, pairs, strict=True)}
-        move = setting.rule.coefficients(signals)
+        x_next = x_next if discount else none  # x' of a terminal is never used
+        sample = Sample(x, reward, discount, x_next, rho, z, b)
+        move = setting.rule.coefficients(signals_of(setting, factor, sample, self.w, eta, self.change))
 
         along, along_next = x, x_next
         if self.metric:
@@ -184,12 +201,12 @@ class Weights:
             self.change = self.change + move["w_z"] * z
         if move["w_change"]:
             self.change = self.change + move["w_change"] * last
-        self.w = w + self.change
+        self.w = self.w + self.change
         self.eta = eta + move["eta_x"] * x + move["eta_eta"] * eta
         if "z" in self.traces:
             self.eta = self.eta + move["eta_z"] * z
         if move["eta_next"]:
-            self.eta = self.eta + move["eta_next"] * x_end
+            self.eta = self.eta + move["eta_next"] * x_next
 
 
 @dataclass(frozen=True)

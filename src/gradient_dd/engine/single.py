@@ -113,15 +113,18 @@ class TraceArrays(NamedTuple):
 class SingleMemory:
     """The weights of one learner and what it remembers from step to step: what a kernel changes.
 
-    parts    (p, PARTS) what one feature needs stands together
-    scale    (1,) of η
-    counts   (3,) see CHANGED
-    changed  the features of x, x' and a trace at which w changed in the last step; one may be there more than once
+    constants  alpha and zeta, the rule's own parameters, and whether ρ stands on x' alone
+    parts      (p, PARTS) what one feature needs stands together
+    scale      (1,) of η
+    counts     (3,) see CHANGED
+    changed    the features of x, x' and a trace at which w changed in the last step; one may be there more than once
     """
 
     def __init__(self, setting: Setting, p: int) -> None:
         rule = setting.rule
-        self.rule, self.constants = rule, constants_of(setting)
+        own = [setting.values[name] for name in rule.own_parameters]
+        sizes = np.array([setting.values["alpha"], setting.values.get("zeta", 0.0)])
+        self.rule, self.constants = rule, (sizes, np.array(own or [0.0]), setting.rho_mode == "T")
         self.uses_change = "x_change" in rule.arguments or "w_change" in rule.moves
         traces, most = max(1, len(rule.traces)), max([1, *(len(trace.memory) for trace in rule.traces)])
         room = p if rule.traces else 0
@@ -265,10 +268,3 @@ def columns_are_sound(reward: Array, discount: Array, rho: Array) -> bool:
     from gradient_dd.engine.kernels import given_rows
 
     return bool(given_rows.columns_are_sound(reward, discount, rho))
-
-
-def constants_of(setting: Setting) -> tuple[Array, Array, bool]:
-    """Return what a kernel needs of a setting: its step sizes, its own parameters, whether ρ stands on x' alone."""
-    rule, values = setting.rule, setting.values
-    own = [values[p.name] for p in rule.parameters if p.name not in ("alpha", "zeta") and not p.shared]
-    return np.array([values["alpha"], values.get("zeta", 0.0)]), np.array(own or [0.0]), setting.rho_mode == "T"

@@ -144,31 +144,28 @@ class Rule:
         self._check_names(own)
         for parameter in self.parameters:
             parameter.check(parameter.default, f"the rule {self.name!r}, by default,")
-        defaults, asked, moves = self.defaults, set(self.arguments), set(self.moves)
-        taken = sorted(set(defaults) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"})
-        uses_eta = {"x_eta", "z_eta", "b_eta"} & asked or "eta_eta" in moves
-        for broken, part, rule, got in (
-            (
-                self.along_trace and "lam" not in own,
-                "parameters",
-                "include 'lam', because it has a form with a trace",
-                own,
-            ),
-            ("alpha" not in defaults, "parameters", "include 'alpha'", list(defaults)),
-            (
-                self.has_eta and "zeta" not in defaults,
-                "parameters",
-                "include 'zeta', because it moves η",
-                list(defaults),
-            ),
-            (taken, "parameters", "not have the name of a signal or of a term of `expected`", taken),
-            (uses_eta and not {"eta_x", "eta_z"} & moves, "moves", "include 'eta_x', because it uses η", self.moves),
-            (not {"w_x", "w_next", "w_z"} & moves, "moves", "include 'w_x' or 'w_next'", self.moves),
-            (len(moves) < len(self.moves), "moves", "differ", self.moves),
-        ):
-            if broken:
-                raise bad_request(f"The {part} of the rule {self.name!r}", rule, got)
+        self._check_parts(own)
         self._try_step()
+
+    def _require(self, holds: Any, what: str, words: str, got: Any) -> None:
+        """Raise unless something holds; `words` say what a part of the rule must be."""
+        if not holds:
+            raise bad_request(f"{what} of the rule {self.name!r}", words, got)
+
+    def _check_parts(self, own: list[str]) -> None:
+        """Raise unless the parameters and the moves belong to each other; `own` parameters are those of the step."""
+        names, moves, require = list(self.defaults), set(self.moves), self._require
+        taken = sorted(set(names) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"})
+        uses_eta = {"x_eta", "z_eta", "b_eta"} & set(self.arguments) or "eta_eta" in moves
+        has_lam = "lam" in own or not self.along_trace
+        require(has_lam, "The parameters", "include 'lam', because it has a form with a trace", own)
+        require("alpha" in names, "The parameters", "include 'alpha'", names)
+        require("zeta" in names or not self.has_eta, "The parameters", "include 'zeta', because it moves η", names)
+        require(not taken, "The parameters", "not have the name of a signal or of a term of `expected`", taken)
+        moves_eta = {"eta_x", "eta_z"} & moves or not uses_eta
+        require(moves_eta, "The moves", "include 'eta_x', because it uses η", self.moves)
+        require({"w_x", "w_next", "w_z"} & moves, "The moves", "include 'w_x' or 'w_next'", self.moves)
+        require(len(moves) == len(self.moves), "The moves", "differ", self.moves)
 
     def _check_fields(self) -> None:
         """Raise unless every field has its type; make tuples of lists."""
@@ -179,21 +176,20 @@ class Rule:
         kinds = {"moves": (str, "names of moves"), "parameters": (Parameter, "Parameters"), "traces": (Trace, "Traces")}
         for name, (kind, words) in kinds.items():
             several = getattr(self, name)
-            if not isinstance(several, list | tuple) or not all(isinstance(one, kind) for one in several):
-                raise bad_request(f"{name!r} of the rule {self.name!r}", f"be a tuple of {words}", several)
+            fits = isinstance(several, list | tuple) and all(isinstance(one, kind) for one in several)
+            self._require(fits, repr(name), f"be a tuple of {words}", several)
             object.__setattr__(self, name, tuple(several))
-        if self.expected is not None and not self.affine:
-            what = f"'expected' of the rule {self.name!r}"
-            raise bad_request(what, "be left out, because the rule is not affine", self.expected)
+        fits = self.expected is None or self.affine
+        self._require(fits, "'expected'", "be left out, because the rule is not affine", self.expected)
         for name, function in (("step", self.step), ("expected", self.expected or self.step)):
-            if not has_arguments(function):
-                raise bad_request(f"{name!r} of the rule {self.name!r}", "be a function of scalars", function)
+            self._require(has_arguments(function), repr(name), "be a function of scalars", function)
         object.__setattr__(self, "module", self.module or self.step.__module__)
 
     def _check_names(self, own: list[str]) -> None:
         """Raise if the rule uses a name that it may not use, or a trace that it does not have."""
-        legal = [*(name for name in SIGNALS if name != "beta" or "zeta" in self.defaults), *own]
-        terms = [*(name for name in TERMS if name != "beta" or "zeta" in self.defaults), *own]
+        legal, terms = (
+            [*(name for name in known if name != "beta" or "zeta" in self.defaults), *own] for known in (SIGNALS, TERMS)
+        )
         for kind, names, known in (
             ("argument", self.arguments, legal),
             ("argument of `expected`", self.expected_arguments, terms),
@@ -211,20 +207,18 @@ class Rule:
             raise bad_request(f"The rule {self.name!r}", "have no trace, because it is natural", have)
         for word in (*self.arguments, *self.moves):
             for name in {"z", "b"} & set(word.split("_")) - set(have) if word not in self.defaults else ():
-                what = f"The traces of the rule {self.name!r}"
-                raise bad_request(what, f"include {name!r}, because it uses {word!r}", have)
+                self._require(False, "The traces", f"include {name!r}, because it uses {word!r}", have)
 
     def _try_step(self) -> None:
         """Raise unless the step returns a number for each move."""
-        what = f"The step of the rule {self.name!r}"
         try:
             returned = self.step(**dict.fromkeys(self.arguments, 0.5))
         except Exception as error:  # the step is the user's, and may raise anything
             got = Unquoted(f"{type(error).__name__}: {error}")
-            raise bad_request(what, "run with every argument at 0.5", got) from None
-        numbers = isinstance(returned, tuple) and all(isinstance(one, Real) for one in returned)
-        if not numbers or len(returned) != len(self.moves):
-            raise bad_request(what, f"return a tuple with one number for each of {', '.join(self.moves)}", returned)
+            raise bad_request(f"The step of the rule {self.name!r}", "run with every argument at 0.5", got) from None
+        fits = isinstance(returned, tuple) and all(isinstance(one, Real) for one in returned)
+        words = f"return a tuple with one number for each of {', '.join(self.moves)}"
+        self._require(fits and len(returned) == len(self.moves), "The step", words, returned)
 
     @cached_property
     def plain(self) -> "Rule":
@@ -306,6 +300,11 @@ class Rule:
     def defaults(self) -> dict[str, float]:
         """Each parameter's default, by name."""
         return {parameter.name: parameter.default for parameter in self.parameters}
+
+    @cached_property
+    def own_parameters(self) -> tuple[str, ...]:
+        """The names of the parameters that lanes may differ in, beside the step sizes."""
+        return tuple(one.name for one in self.parameters if one.name not in ("alpha", "zeta") and not one.shared)
 
     @property
     def has_eta(self) -> bool:

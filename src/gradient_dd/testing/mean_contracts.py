@@ -9,7 +9,8 @@ import numpy as np
 
 from gradient_dd import tasks
 from gradient_dd.arrays import Array
-from gradient_dd.engine.mean_step import Sample, mean_move, sample_move, samples
+from gradient_dd.engine.mean_step import mean_move, sample_move, samples
+from gradient_dd.engine.reference import Sample
 from gradient_dd.learners import Rule, Setting
 from gradient_dd.learners.trace import B, Z
 from gradient_dd.tasks import Task, exact

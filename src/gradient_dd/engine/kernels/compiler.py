@@ -13,24 +13,38 @@ is the row of x in the next one.
 Weights that decay towards zero end in the subnormal range, where each operation is slow and holds up all lanes of
 its vector. So processors take subnormal numbers for zero while kernels run (`subnormals_flushed`). Results change below
 2.3e-308 only.
+
+Compiled code is kept on disk under a key of all that it is made of. `cache=True` would not do: Numba then compares one
+source file, and runs stale code when a function of another file changes. Here the key has the bytecode of the rule and
+the numbers it reads (`rules.describe_kernel`), the contents of all files of the engine, the versions of Python, Numba,
+llvmlite and NumPy, the processor and its features, the width of vectors, and Numba's settings.
 """
 
 import os
+import pickle
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 import numpy as np
 from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from gradient_dd.engine.kernels.disk import ENGINE_CONTENTS, KeptCode
+from gradient_dd.engine import kernel_folder
 from gradient_dd.errors import bad_request
 from gradient_dd.fingerprint import digest
+from gradient_dd.learners import rule as rule_module
 
 COMPILE: dict[str, Any] = {"error_model": "numpy", "boundscheck": False}
 INNER: dict[str, Any] = COMPILE | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called by kernels only
@@ -39,6 +53,7 @@ STRIP = 8  # the number of lanes of a block is a multiple of this, so vector loo
 WHOLE_STRIPS = ~np.uintp(STRIP - 1)  # B & WHOLE_STRIPS is B, and tells the compiler that it is a multiple of STRIP
 VARIABLE = "GRADIENT_DD_VECTOR_BITS"
 WIDTHS = ("128", "256", "512")
+ENGINE = Path(__file__).parent.parent
 
 
 def wanted_bits() -> int:
@@ -96,6 +111,59 @@ def keep(function: Callable[..., Any], made_of: str | None, **options: Any) -> A
 def kept(**options: Any) -> Callable[[Any], Any]:
     """Return a decorator for a function of the engine that is compiled once per machine."""
     return lambda function: keep(function, f"{function.__module__}.{function.__name__}", **options)
+
+
+# Code on disk -----------------------------------------------------------------------------------------------------
+
+
+def engine_contents() -> str | None:
+    """Return a digest of the files that kernels are made from, or None where they cannot be read."""
+    try:
+        files = [*sorted(ENGINE.rglob("*.py")), Path(rule_module.__file__)]
+        return sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+    except OSError:
+        return None
+
+
+ENGINE_CONTENTS = engine_contents()  # taken when the engine is imported: a file edited later is not what runs
+
+
+@cache
+def environment() -> str:
+    """Return a digest of what every kernel depends on beside its own source."""
+    settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
+    versions = platform.python_version(), numba.__version__, llvmlite.__version__, np.__version__
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    return digest(repr((ENGINE_CONTENTS, versions, processor, sorted(settings.items()))))
+
+
+class KeptCode(NullCache):
+    """Compiled code of one function on disk; Numba reads it before compiling, and writes it afterwards."""
+
+    def __init__(self, made_of: str) -> None:
+        self.made_of = made_of
+
+    def key(self, signature: Any) -> str:
+        """Return the name of the code for arguments of these types."""
+        return digest(repr((self.made_of, environment(), str(signature))))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled code, or None where it is not there or cannot be used."""
+        target_context.refresh()
+        key = self.key(sig)
+        content = kernel_folder.read(key)
+        if content is None:
+            return None
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(content))
+        except Exception:  # whatever it is, compiling again is right
+            kernel_folder.report_damage(key)
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code, unless it refers to addresses of this process."""
+        if not data.lifted and not data.library.has_dynamic_globals and kernel_folder.folder():
+            kernel_folder.write(self.key(sig), numba.core.serialize.dumps(data._reduce()))
 
 
 # Instructions -----------------------------------------------------------------------------------------------------

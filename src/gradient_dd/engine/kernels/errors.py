@@ -111,8 +111,8 @@ def no_errors(lanes: int, bins: int) -> Errors:
     return Errors(now, total, last, aligned((bins * lanes,)), np.zeros(2 * lanes, np.int64))
 
 
-def terms_source(k: int, count: int) -> str:
-    """Return the source of `add_terms`: now += (row_m·w − target_m)² for all lanes, for `count` terms from m on."""
+def make_add_terms(k: int, count: int) -> Any:
+    """Compile `add_terms`: now += (row_m·w − target_m)² for all lanes, for `count` terms of k numbers from m on."""
     terms = [(i, j) for i in range(count) for j in range(k)]
     lines = [
         "def add_terms(w, now, measure, m, B):",
@@ -127,13 +127,9 @@ def terms_source(k: int, count: int) -> str:
     for i in range(count):
         lines.append(f"        gap = {' + '.join(f'load_w(w, r{i}{j} + lane) * v{i}{j}' for j in range(k))} - t{i}")
         lines.append("        error += gap * gap")
-    return "\n".join([*lines, "        store_now(now, lane, error)"])
-
-
-def make_add_terms(k: int, count: int) -> Any:
-    """Compile `terms_source`."""
+    source = "\n".join([*lines, "        store_now(now, lane, error)"])
     names = {"use_widest_vectors": use_widest_vectors, "np": np} | disjoint_accesses(["w", "now"])
-    return numba.njit(compile_source(terms_source(k, count), names), **INLINE)
+    return numba.njit(compile_source(source, names), **INLINE)
 
 
 @numba.njit(**INLINE)

@@ -58,15 +58,6 @@ def join_rows(x, x_next, t, uses_next, dense, places, here, there):
         count += 1
 
 
-@numba.njit(**INLINE)
-def largest_of(values, count):
-    """Return the largest of some values, without its sign."""
-    most = 0.0
-    for j in range(count):
-        most = max(most, abs(values[j]))
-    return most
-
-
 @numba.njit(**INNER)
 def sum_both(memory, part, step, x_sum, next_sum):
     """Fill two arrays (slots,) with x and with x' times a part of every lane, summed from left to right."""

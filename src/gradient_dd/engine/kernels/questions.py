@@ -20,7 +20,6 @@ from gradient_dd.engine.kernels.question_lanes import (
     add_returns,
     decay_and_grow,
     join_rows,
-    largest_of,
     make_trace_passes,
     move_row,
     settle,
@@ -28,6 +27,7 @@ from gradient_dd.engine.kernels.question_lanes import (
     sum_row,
 )
 from gradient_dd.engine.kernels.rules import IN_LANES, PLAIN, STEP_SIZES, describe_kernel, make_coefficients
+from gradient_dd.engine.kernels.stream_traces import largest_of
 from gradient_dd.engine.kernels.vectors import make_numbers
 from gradient_dd.engine.questions import (
     BOUNDS,
@@ -294,13 +294,8 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
         """Make a step of every lane for every row; `engine.questions.QuestionMemory` says what the arrays are."""
         use_widest_vectors()
         memory, scale, stopped, blame, quality = lanes
-        traces = LaneTraces(traces[0], traces[1], traces[2], traces[3], traces[4])
-        last = LastStep(last[0], last[1], last[2], last[3])
-        constants = LaneConstants(constants[0], constants[1], constants[2], constants[3])
-        ranges = LaneRanges(ranges[0], ranges[1])
-        x = FeatureRows(x[0], x[1], x[2], x[3], x[4])
-        x_next = FeatureRows(x_next[0], x_next[1], x_next[2], x_next[3], x_next[4])
-        data = QuestionData(data[0], data[1], data[2], data[3], data[4], data[5], data[6], data[7])
+        traces, last, constants = LaneTraces(*traces), LastStep(*last), LaneConstants(*constants)
+        ranges, x, x_next, data = LaneRanges(*ranges), FeatureRows(*x), FeatureRows(*x_next), QuestionData(*data)
         before, dense_traces, dense = done
         p, slots, columns = memory.shape[0], memory.shape[2], data.discount.shape[1]
         places, here, there = np.zeros(p, np.int64), np.zeros(p), np.zeros(p)
@@ -314,7 +309,7 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
                 uses_next |= data.discount[t, column] != 0.0
             step = join_rows(x, x_next, t, uses_next, dense, places, here, there)
             read(memory, traces, last, constants, ranges, data, t, step, dense_traces, room, sums, largest)
-            reach = largest_of(here, step.length), largest_of(there, step.length), largest[0]
+            reach = largest_of(here, 0, step.length), largest_of(there, 0, step.length), largest[0]
             decide(memory, scale, stopped, constants, ranges, data, t, before + t, sums, deltas, moves, reach)
             for k in range(SHRINK):
                 by[k] = moves[k]

@@ -1,4 +1,4 @@
-"""Rules as the kernels see them: fields of a lane, coefficients of a step, several rules in one, a steady shrink, keys.
+"""Rules as the kernels see them: fields of a lane, coefficients, several rules in one, a steady shrink, keys on disk.
 
 A joint rule is for blocks of few lanes. A step costs something beside its lanes: its outcome is read, and it waits for
 what the step before has written. With few lanes that is most of it. A joint rule computes the moves of all its parts,
@@ -6,19 +6,26 @@ and each lane takes those of its own. What a part does not move stays where it i
 a block of its own rule.
 
     print(joint_source((LEARNERS["td"].plain, LEARNERS["gtd2"].plain)))
+
+The key of a kernel on disk has the code of its rule. A rule that calls functions of its own is compiled in every
+process.
 """
 
+import builtins
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from types import CodeType
+from typing import Any
 
 import numba
 import numpy as np
 
 from gradient_dd.engine.kernels.compiler import INLINE, compile_source
-from gradient_dd.engine.kernels.disk import NotKeepableError, describe_function
 from gradient_dd.fingerprint import fingerprint
-from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule
+from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting
 from gradient_dd.learners.rule import Parameter
 
 MEMBER = Parameter("member", "which of the parts the lane follows", default=0.0)
@@ -26,15 +33,18 @@ STEP_SIZES = ("alpha", "beta")
 PLAIN = tuple(name for name in PLAIN_SIGNALS if name not in STEP_SIZES)
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
 UNARY = ("neg", "pos", "abs")
+CONSTANT = (bool, int, float, complex, str, type(None))
+
+FEW = 16  # lanes of a rule up to which they join those of others
 
 Parts = tuple[Rule, ...]
 Names = tuple[str, ...]
+Group = tuple[list[int], list[Setting]]  # places among all settings, and what runs there
 
 
 def lane_parameters(rule: Rule) -> list[str]:
     """Return the names of the parameters that a lane holds: alpha, beta, then the rule's own."""
-    own = [p.name for p in rule.plain.parameters if p.name not in ("alpha", "zeta") and not p.shared]
-    return [*STEP_SIZES, *own]
+    return [*STEP_SIZES, *rule.plain.own_parameters]
 
 
 def lane_fields(rule: Rule) -> list[str]:
@@ -44,41 +54,22 @@ def lane_fields(rule: Rule) -> list[str]:
     return [*held, "memory_x_change", *steady, "memory_scale"]
 
 
-class Place(NamedTuple):
-    """Where a kernel reads the parameters of a rule.
-
-    given  the arguments of `coefficients` before the signals: what the parameters are read from
-    place  where the i-th of a rule's own parameters is, as source
-    """
-
-    given: str
-    place: str
+IN_A_ROW, IN_LANES = "own[{}]", "own[{}, lane]"  # where the i-th of a rule's own parameters is, as source
 
 
-IN_FIELDS = Place("fields, stride, lane", "fields[stride * np.uintp({}) + lane]")  # step sizes stand there too
-IN_A_ROW = Place("own", "own[{}]")
-IN_LANES = Place("own, lane", "own[{}, lane]")
-
-
-def coefficients_source(rule: Rule, held_in: Place, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> str:
-    """Return the source of `coefficients`, a function of these signals: all of these moves, in that order."""
-    held = lane_parameters(rule) if held_in is IN_FIELDS else lane_parameters(rule)[len(STEP_SIZES) :]
-    arguments = [held_in.place.format(held.index(name)) if name in held else name for name in rule.arguments]
+@cache
+def make_coefficients(rule: Rule, place: str, signals: Names, moves: Names) -> Any:
+    """Compile `coefficients`, a function of these signals that returns all of these moves, in that order."""
+    own = rule.own_parameters
+    arguments = [place.format(own.index(name)) if name in own else name for name in rule.arguments]
     lines = [
-        f"def coefficients({held_in.given}, signals):",
+        "def coefficients(own, lane, signals):",
         f"    {', '.join(signals)} = signals",
         f"    {' = '.join(moves)} = 0.0",
         f"    {', '.join(rule.moves)}, = step({', '.join(arguments)})",
         f"    return {', '.join(moves)}",
     ]
-    return "\n".join(lines)
-
-
-@cache
-def make_coefficients(rule: Rule, held_in: Place, signals: Names = PLAIN, moves: Names = tuple(PLAIN_MOVES)) -> Any:
-    """Compile `coefficients_source`."""
-    names = {"step": numba.njit(rule.step, **INLINE), "np": np}
-    return numba.njit(compile_source(coefficients_source(rule, held_in, signals, moves), names), **INLINE)
+    return numba.njit(compile_source("\n".join(lines), {"step": numba.njit(rule.step, **INLINE)}), **INLINE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +119,53 @@ def joint_rule(parts: Parts) -> JointRule:
     return JointRule(name, name, step, moves_of(parts), parameters_of(parts), "", __name__, parts=parts)
 
 
-class Followed:
-    """A number of which only the names of the arguments that it was made from are known."""
+def can_join(rule: Rule) -> bool:
+    """Return whether lanes of a rule may stand beside those of others.
 
-    def __init__(self, *names: str) -> None:
-        self.names = frozenset(names)
+    A natural rule has a metric of its own, and a shrink of η that is not steady would make all lanes divide.
+    """
+    return rule.is_plain and not rule.natural and ("eta_eta" not in rule.moves or has_steady_shrink(rule))
+
+
+def join_few(settings: Sequence[Setting], groups: Iterable[list[int]], fits: Callable[[Setting], bool]) -> list[Group]:
+    """Merge small groups whose rules may join and whose settings `fits` accepts; return all groups with their settings.
+
+    A group holds the places of settings with one rule and one placement of ρ. Groups that differ in the placement of ρ
+    are not merged.
+    """
+    alone: list[list[int]] = []
+    few: dict[str, list[list[int]]] = {}
+    for group in groups:
+        first = settings[group[0]]
+        joins = len(group) <= FEW and can_join(first.rule) and fits(first)
+        (few.setdefault(first.rho_mode, []) if joins else alone).append(group)
+    alone += [groups[0] for groups in few.values() if len(groups) == 1]
+    together = [groups for groups in few.values() if len(groups) > 1]
+    rules = {settings[group[0]].rule for groups in together for group in groups}
+    parts = tuple(sorted(rules, key=lambda rule: (rule.name, rule.key)))  # in one order, for all ρ: one kernel
+    made = [(group, [settings[place] for place in group]) for group in alone]
+    return made + [join(settings, groups, parts) for groups in together]
+
+
+def join(settings: Sequence[Setting], groups: list[list[int]], parts: Parts) -> Group:
+    """Return several groups as one, whose lanes have a joint rule."""
+    rule = joint_rule(parts)
+    places = [place for group in groups for place in group]
+    lanes = []
+    for setting in (settings[place] for place in places):
+        member = {MEMBER.name: float(parts.index(setting.rule))}
+        lanes.append(Setting(rule, rule.defaults | dict(setting.values) | member))
+    return places, lanes
+
+
+# A steady shrink ---------------------------------------------------------------------------------------------------
+
+
+class Followed:
+    """A number of which only is known whether it is `steady`: made from step sizes and parameters alone."""
+
+    def __init__(self, steady: bool) -> None:
+        self.steady = steady
 
     def __bool__(self) -> bool:
         raise TypeError("A branch cannot be followed.")
@@ -143,14 +176,9 @@ class Followed:
     __hash__ = None  # type: ignore[assignment]
 
 
-def names_behind(value: Any) -> frozenset[str]:
-    """Return the names of the arguments that a value was made from."""
-    return value.names if isinstance(value, Followed) else frozenset()
-
-
 def followed(*values: Any) -> Followed:
-    """Return what any arithmetic on these values depends on."""
-    return Followed(*frozenset().union(*map(names_behind, values)))
+    """Return what arithmetic on these values makes."""
+    return Followed(all(getattr(value, "steady", True) for value in values))
 
 
 for _name in (*BINARY, *(f"r{name}" for name in BINARY), *UNARY):
@@ -161,19 +189,19 @@ for _name in (*BINARY, *(f"r{name}" for name in BINARY), *UNARY):
 def has_steady_shrink(rule: Rule) -> bool:
     """Return whether the rule shrinks η by the same factor in every step of a segment.
 
-    TDRC returns eta_eta = −β reg: only step sizes and parameters are in it, so the shrink is steady. The rule is called
-    with arguments that remember their names through arithmetic. Whatever they cannot follow, such as a branch or a
-    function, counts as dependent on all arguments.
+    TDRC returns eta_eta = −β reg: only step sizes and parameters are in it, so the shrink is steady. Whatever
+    `Followed` cannot follow, such as a branch or a function, counts as not steady.
     """
     if "eta_eta" not in rule.moves:
         return False
     if isinstance(rule, JointRule):
         return all(has_steady_shrink(part) for part in rule.parts if "eta_eta" in part.moves)
+    lasting = {*STEP_SIZES, *rule.defaults}
     try:
-        moved = rule.step(*map(Followed, rule.arguments))
+        moved = rule.step(*(Followed(name in lasting) for name in rule.arguments))
     except Exception:  # the step does more than arithmetic
         return False
-    return names_behind(moved[rule.moves.index("eta_eta")]) <= {"alpha", "beta", *rule.defaults}
+    return followed(moved[rule.moves.index("eta_eta")]).steady
 
 
 def has_inverse(rule: Rule) -> bool:
@@ -182,6 +210,48 @@ def has_inverse(rule: Rule) -> bool:
 
 
 # Keys of kernels on disk ------------------------------------------------------------------------------------------
+
+
+class NotKeepableError(Exception):
+    """A function depends on something that a key cannot hold."""
+
+
+def describe(value: Any) -> str:
+    """Return what a global or a constant of a step is, for a key."""
+    if isinstance(value, CONSTANT):
+        return f"{type(value).__name__} {value!r}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(describe, value))})"
+    if isinstance(value, CodeType):
+        return describe_code(value)
+    name = getattr(value, "__name__", "")
+    for module in (math, np, builtins):
+        if value is module or (name and value is getattr(module, name, None)):
+            return f"{module.__name__} {name}"
+    raise NotKeepableError
+
+
+def describe_code(code: CodeType) -> str:
+    """Return what a compiled function does, for a key: names of variables and its constants included."""
+    parts = code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, code.co_exceptiontable.hex()
+    return f"{parts} {describe(code.co_consts)}"
+
+
+def names_in(code: CodeType) -> set[str]:
+    """Return every name that code or a function inside it may look up."""
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(names_in, inner))
+
+
+def describe_function(function: Callable[..., Any]) -> str:
+    """Return what a function does, for a key: its code and every global or outer variable it may read."""
+    code = function.__code__
+    read = {name: function.__globals__[name] for name in names_in(code) if name in function.__globals__}
+    read |= dict(zip(code.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()), strict=True))
+    seen = {name: describe(value) for name, value in sorted(read.items())}
+    if function.__module__ not in sys.modules:  # kept code names the module of its function, and is read with it
+        raise NotKeepableError
+    return f"{function.__module__} {describe_code(code)} {seen} {describe(function.__defaults__ or ())}"
 
 
 def describe_rule(rule: Rule) -> str | None:

@@ -11,7 +11,7 @@ scale that has left its range is multiplied into η. Lanes with a strong shrink 
 shrink decides that, so its bits do not depend on its neighbours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -29,17 +29,18 @@ from gradient_dd.engine.kernels.compiler import (
     use_widest_vectors,
 )
 from gradient_dd.engine.kernels.rows import Rows
-from gradient_dd.engine.kernels.rules import IN_FIELDS, has_inverse, lane_fields, lane_parameters, make_coefficients
+from gradient_dd.engine.kernels.rules import has_inverse, lane_fields, lane_parameters
 from gradient_dd.engine.single import aligned
-from gradient_dd.learners import PLAIN_MOVES, Rule, Setting
+from gradient_dd.learners import Rule, Setting
 
 MOST_LANES = 128  # the most lanes of a block; more gain nothing
 STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so that one pointer serves them all
-ETA_ETA = list(PLAIN_MOVES).index("eta_eta")
 TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
 SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η retains 1e-18 of its size
 LARGEST_SHRINK = 2.0**600  # used in place of a larger one: such a lane diverges at once, and its scale stays finite
 AFTER_TINY = HUGE_SCALE / 2  # the scale that a plain rule goes on with after a tiny one: it lasts longer than 1
+ETA_SUMS = ("x_eta", "z_eta", "b_eta")
+ETA_MOVES = ("eta_x", "eta_next", "eta_z")
 SELDOM = 128  # steps after which a scale is checked, at the latest; a power of two, like every period
 
 
@@ -167,35 +168,6 @@ def is_inside(scale):
     return TINY_SCALE < abs(scale) < HUGE_SCALE
 
 
-def compile_lane_loop(source: str, rule: Rule, scopes: list[str], names: dict[str, Any]) -> Any:
-    """Compile a source with a loop over lanes that calls the rule's step; `scopes` are what it reads and writes."""
-    step = numba.njit(rule.step, inline="always")
-    names = names | {"step": step, "use_widest_vectors": use_widest_vectors, "bounded": bounded, "is_inside": is_inside}
-    return numba.njit(compile_source(source, names | field_begins(rule) | disjoint_accesses(scopes)), **INLINE)
-
-
-@cache
-def make_set_shrink(rule: Rule) -> Any:
-    """Compile `set_shrink`, for a rule with a steady shrink."""
-    coefficients: Any = make_coefficients(rule, IN_FIELDS)
-    shrinks, inverses = (field_begins(rule)[name] for name in ("shrink", "inverse_shrink"))
-
-    @numba.njit(**INLINE)
-    def set_shrink(fields, B):
-        """Set the shrink of every lane and its inverse; return after how many steps scales are to be checked."""
-        use_widest_vectors()
-        every = SELDOM
-        for lane in range(B):
-            moves = coefficients(fields, STRIDE, lane, (1.0, 1.0, 1.0, 1.0, 1.0, 1.0))
-            shrink = bounded(1.0 + moves[ETA_ETA])
-            fields[shrinks + lane] = shrink
-            fields[inverses + lane] = 1.0 / shrink
-            every = min(every, check_period(shrink))
-        return every
-
-    return set_shrink
-
-
 @numba.njit(**INNER)
 def check_scales(eta, fields, B, step):
     """After `step` steps of the run, correct the inverse of each scale; multiply scales out of their range into η."""
@@ -236,3 +208,79 @@ def multiply_in(eta, fields, B, scales, lane, after_tiny):
     factor = 1.0 / left  # exact, and apart from the scale so that their product does not vanish
     for i in range(lane, np.uintp(eta.size), B):
         eta[i] = eta[i] * scale * factor
+
+
+# The source of a rule's step inside a loop over lanes --------------------------------------------------------------
+
+
+def load_field(name: str) -> str:
+    """Return the source that reads a field of a lane."""
+    return f"load_fields(fields, {name} + lane)"
+
+
+def store_field(name: str, value: str) -> str:
+    """Return the source that writes a field of a lane."""
+    return f"store_fields(fields, {name} + lane, {value})"
+
+
+def read_memory(rule: Rule) -> Iterator[str]:
+    """Yield the lines that read the scale of η and x·(w − w_prev), where the rule needs them."""
+    if "eta_eta" in rule.moves:
+        yield f"scale = {load_field('memory_scale')}"
+        for name in ETA_SUMS:
+            if name in rule.arguments:
+                yield f"{name} = scale * {name}"
+    if "x_change" in rule.arguments:
+        yield f"x_change = {load_field('memory_x_change')}"
+
+
+def call_step(rule: Rule) -> Iterator[str]:
+    """Yield the lines that call the rule's own step, which is compiled into the loop."""
+    held = lane_parameters(rule)
+    yield f"{', '.join(rule.moves)}, = step("
+    for name in rule.arguments:
+        yield f"    {load_field(f'parameter_{name}') if name in held else name},"
+    yield ")"
+
+
+def shrink_eta(rule: Rule, steady: bool) -> Iterator[str]:
+    """Yield the lines that shrink all of η by shrinking its scale, and divide by the scale what is added to η.
+
+    Where the shrink is steady, the inverse of the scale is carried along, and the kernel checks the scales now and
+    then. Otherwise each step divides, and counts the scales that leave their range.
+    """
+    if "eta_eta" not in rule.moves:
+        return
+    if steady:
+        yield f"scale = scale * {load_field('shrink')}"
+        yield f"inverse = {load_field('memory_inverse')} * {load_field('inverse_shrink')}"
+        yield store_field("memory_inverse", "inverse")
+    else:
+        yield "scale = scale * bounded(1.0 + eta_eta)"
+        yield "outside += 0 if is_inside(scale) else 1"
+    for move in ETA_MOVES:
+        if move in rule.moves:
+            yield f"{move} = {move} * inverse" if steady else f"{move} = {move} / scale"
+    yield store_field("memory_scale", "scale")
+
+
+def compile_lane_loop(source: str, rule: Rule, scopes: list[str], names: dict[str, Any]) -> Any:
+    """Compile a source with a loop over lanes that calls the rule's step; `scopes` are what it reads and writes."""
+    step = numba.njit(rule.step, inline="always")
+    names = names | {"step": step, "use_widest_vectors": use_widest_vectors, "bounded": bounded, "is_inside": is_inside}
+    return numba.njit(compile_source(source, names | field_begins(rule) | disjoint_accesses(scopes)), **INLINE)
+
+
+@cache
+def make_set_shrink(rule: Rule) -> Any:
+    """Compile `set_shrink(fields, B)`, for a rule with a steady shrink.
+
+    It sets the shrink of every lane and its inverse, and returns after how many steps scales are to be checked.
+    """
+    loop = [*call_step(rule), "factor = bounded(1.0 + eta_eta)"]
+    loop += [store_field("shrink", "factor"), store_field("inverse_shrink", "1.0 / factor")]
+    head = ["def set_shrink(fields, B):", "    use_widest_vectors()", f"    every = {SELDOM}"]
+    head += [f"    {name} = 1.0" for name in rule.arguments if name not in lane_parameters(rule)]
+    lines = [*head, "    for lane in range(B):", *(f"        {line}" for line in loop)]
+    source = "\n".join([*lines, "        every = min(every, check_period(factor))", "    return every"])
+    return compile_lane_loop(source, rule, ["fields"], {"check_period": check_period})

@@ -20,11 +20,19 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from gradient_dd.engine.kernels import stream_traces
 from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep, typed_as_any
 from gradient_dd.engine.kernels.given_rows import ordered_row, row_is_sound
 from gradient_dd.engine.kernels.rules import IN_A_ROW, PLAIN, STEP_SIZES, describe_kernel, make_coefficients
-from gradient_dd.engine.kernels.stream_traces import largest_of, trace_row
+from gradient_dd.engine.kernels.stream_traces import (
+    clear_along,
+    dot,
+    eta_along,
+    largest_of,
+    make_grow_traces,
+    move_along,
+    remember,
+    trace_row,
+)
 from gradient_dd.engine.reference import KNOWN_MOVES, PRODUCTS
 from gradient_dd.engine.single import (
     CHANGE,
@@ -183,13 +191,7 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
     dense, ahead = layout == "dense", np.uintp(FAR_AHEAD[layout])
     passes = make_row_passes(layout, has_eta, has_change)
     span, products, stays_within, move, clear_change, list_places, fetch_row = passes
-    grow_traces: Any = stream_traces.make_grow_traces(rule)
-    dot, remember = stream_traces.dot, stream_traces.remember
-    eta_along, move_along, clear_along = (
-        stream_traces.eta_along,
-        stream_traces.move_along,
-        stream_traces.clear_along,
-    )
+    grow_traces: Any = make_grow_traces(rule)
 
     @numba.njit(**INLINE)
     def forget_change(memory, counts, changed):
@@ -250,7 +252,7 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
                 next_next = dot(row_of(x_next, t), row_of(x_next, t)) if goes_on else 0.0
             given = alpha, zeta * alpha, rho[t], rho_x, discount[t], delta, x_eta, x_change
             traced = z_eta, b_eta, x_x, x_to_next, next_next, x_z, z_z
-            w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z, eta_eta = coefficients(own, given + traced)
+            w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z, eta_eta = coefficients(own, NULL, given + traced)
             if not stays_within(x, t, w_x, eta_x) or (goes_on and not stays_within(x_next, t, w_next, eta_next)):
                 break
             if has_traces:

@@ -27,13 +27,14 @@ from gradient_dd.engine.kernels.compiler import (
 from gradient_dd.engine.kernels.errors import lanes_of, take_any_errors
 from gradient_dd.engine.kernels.rows import Step
 from gradient_dd.engine.kernels.rules import describe_kernel
-from gradient_dd.engine.kernels.step_source import ETA_SUMS, call_step, read_memory, shrink_eta
+from gradient_dd.engine.kernels.state import ETA_SUMS, call_step, read_memory, shrink_eta
 from gradient_dd.engine.kernels.vectors import B_TRACE, Z, make_advance_traces, product, products_ahead, set_directions
+from gradient_dd.engine.reference import PRODUCTS
 from gradient_dd.learners import MOVES, Rule
 
 SUMS = ("delta", *ETA_SUMS)  # of each lane, summed over rows
 DIRECTIONS = tuple(move for move in MOVES if move != "eta_eta")
-SHARED = "rho rho_x discount x_x x_next next_next x_z z_z"  # the signals of a step that all lanes share
+SHARED = ("rho", "rho_x", "discount", *PRODUCTS)  # the signals of a step that all lanes share
 Scratch = namedtuple(
     "Scratch", "delta x_eta z_eta b_eta w_x w_next w_z w_change eta_x eta_next eta_z gap along along_next"
 )
@@ -54,7 +55,7 @@ def make_call_rule(rule: Rule) -> Any:
     loop += [*read_memory(rule), *call_step(rule), *shrink_eta(rule, steady=False)]
     loop += [f"store_{move}(scratch.{move}, lane, {move})" for move in rule.moves if move != "eta_eta"]
     head = ["def call_rule(fields, scratch, B, shared):", "    use_widest_vectors()"]
-    head += [f"    {', '.join(SHARED.split())} = shared", "    outside = 0", "    for lane in range(B):"]
+    head += [f"    {', '.join(SHARED)} = shared", "    outside = 0", "    for lane in range(B):"]
     source = "\n".join([*head, *(f"        {line}" for line in loop), "    return outside"])
     return state.compile_lane_loop(source, rule, ["fields", *SUMS, *DIRECTIONS], {})
 
@@ -172,14 +173,16 @@ def repeat_change(lanes, coefficients, B):
         barrier()
 
 
-def make_read_sums(rule: Rule) -> Any:
-    """Compile `read_sums`, which sums over rows what the rule asks for."""
-    asks_x_eta, asks_z_eta, asks_b_eta = (name in rule.arguments for name in SUMS[1:])
+def make_read(rule: Rule) -> Any:
+    """Compile `read`, which sums over rows what the rule asks of each lane, and returns what all lanes share."""
+    asks_x_eta, asks_z_eta, asks_b_eta = (name in rule.arguments for name in ETA_SUMS)
+    asks_products = bool(set(PRODUCTS) & set(rule.arguments))
 
     @numba.njit(**INLINE)
-    def read_sums(lanes, table, step, scratch):
-        B = step.B
-        set_all(scratch.delta, table.reward[step.outcome], B)
+    def read(lanes, table, step, scratch):
+        o, B = step.outcome, step.B
+        x_x, x_next, next_next, x_z, z_z = 0.0, 0.0, 0.0, 0.0, 0.0
+        set_all(scratch.delta, table.reward[o], B)
         if asks_x_eta:
             set_all(scratch.x_eta, 0.0, B)
         for j in range(step.first, step.first + step.width):
@@ -187,34 +190,22 @@ def make_read_sums(rule: Rule) -> Any:
                 add_row(scratch.delta, lanes.w, table.rows[j] * B, table.u[j], B)
             if asks_x_eta and table.x[j] != 0.0:
                 add_row(scratch.x_eta, lanes.eta, table.rows[j] * B, table.x[j], B)
+            if asks_products:
+                x_x += table.x[j] * table.x[j]
+                x_next += table.x[j] * table.x_next[j]
+                next_next += table.x_next[j] * table.x_next[j]
         if asks_z_eta:
             sum_along(scratch.z_eta, lanes.eta, lanes, Z, B)
         if asks_b_eta:
             sum_along(scratch.b_eta, lanes.eta, lanes, B_TRACE, B)
-
-    return read_sums
-
-
-def make_read_shared(rule: Rule) -> Any:
-    """Compile `read_shared`, which returns what all lanes share; products that the rule does not ask for are 0."""
-    needs_products = any(name in rule.arguments for name in ("x_x", "x_next", "next_next", "x_z", "z_z"))
-
-    @numba.njit(**INLINE)
-    def read_shared(lanes, table, step):
-        x_x, x_next, next_next, x_z, z_z = 0.0, 0.0, 0.0, 0.0, 0.0
-        if needs_products:
-            for j in range(step.first, step.first + step.width):
-                x_x += table.x[j] * table.x[j]
-                x_next += table.x[j] * table.x_next[j]
-                next_next += table.x_next[j] * table.x_next[j]
+        if asks_products:
             for i in range(np.uintp(lanes.counts[0])):
                 value = lanes.vectors[lanes.places[i]]
                 z_z += value * value
             x_z = product(table, step.first, step.width, lanes.vectors)
-        o = step.outcome
         return table.rho[o], table.rho_x[o], table.discount[o], x_x, x_next, next_next, x_z, z_z
 
-    return read_shared
+    return read
 
 
 def make_move_weights(rule: Rule) -> Any:
@@ -301,15 +292,14 @@ def make_write_change(rule: Rule) -> Any:
 
 def make_take_step(rule: Rule) -> Any:
     """Compile `take_step`: one step of all lanes. It returns how many scales of η left their range."""
-    advance_traces, read_sums, read_shared = make_advance_traces(rule), make_read_sums(rule), make_read_shared(rule)
-    call_rule, move_weights, write_change = make_call_rule(rule), make_move_weights(rule), make_write_change(rule)
+    advance_traces, read, call_rule = make_advance_traces(rule), make_read(rule), make_call_rule(rule)
+    move_weights, write_change = make_move_weights(rule), make_write_change(rule)
     asks_change = "x_change" in rule.arguments
 
     @numba.njit(**INLINE)
     def take_step(lanes, table, step, scratch):
         advance_traces(lanes, table, step)
-        read_sums(lanes, table, step, scratch)
-        outside = call_rule(lanes.fields, scratch, step.B, read_shared(lanes, table, step))
+        outside = call_rule(lanes.fields, scratch, step.B, read(lanes, table, step, scratch))
         move_weights(lanes, table, step, scratch)
         if asks_change:
             write_change(lanes, table, step, scratch)

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from gradient_dd.engine.kernels.compiler import INLINE, INNER, compile_source, use_widest_vectors
-from gradient_dd.engine.kernels.rules import lane_parameters
+from gradient_dd.engine.reference import Before
 from gradient_dd.learners import Rule
 from gradient_dd.learners.trace import Trace
 
@@ -84,35 +84,28 @@ def add_features(lanes, which, gain, table, step):
             lanes.sizes[which] = max(lanes.sizes[which], abs(lanes.vectors[base + row]))
 
 
-def trace_source(rule: Rule, trace: Trace) -> str:
-    """Return the source of `numbers`: decay and gain of a trace; its new memory is written."""
-    names = {name: f"shared[{i}]" for i, name in enumerate(lane_parameters(rule)[2:])}
-    names |= {f"{name}_before": f"before[{i}]" for i, name in enumerate(("discount", "rho", "pi", "mu"))}
-    names |= {name: f"memory[{i}]" for i, name in enumerate(trace.memory)}
-    memory = [f"memory[{i}]" for i in range(len(trace.memory))]
-    arguments = ", ".join(names.get(name, name) for name in trace.arguments)
-    return "\n".join(
-        [
-            "def numbers(shared, before, memory, alpha, rho, x_trace):",
-            f"    decay, gain, {''.join(f'{place}, ' for place in memory)}= step({arguments})",
-            "    return decay, gain",
-        ]
-    )
-
-
-def make_numbers(rule: Rule, trace: Trace) -> Any:
-    """Compile the step of a trace."""
-    names = {"step": numba.njit(trace.step, **INLINE)}
-    return numba.njit(compile_source(trace_source(rule, trace), names), **INLINE)
+def make_numbers(rule: Rule, trace: Trace, first: int = 0) -> Any:
+    """Compile `numbers`: decay and gain of a trace; its new memory is written, from place `first` on."""
+    memory = {name: f"memory[{first + i}]" for i, name in enumerate(trace.memory)}
+    names = {name: f"shared[{i}]" for i, name in enumerate(rule.own_parameters)} | memory
+    names |= {f"{name}_before": f"before[{i}]" for i, name in enumerate(Before._fields)}
+    lines = [
+        "def numbers(shared, before, memory, alpha, rho, x_trace):",
+        f"    {', '.join(['decay', 'gain', *memory.values()])} = "
+        f"step({', '.join(names.get(name, name) for name in trace.arguments)})",
+        "    return decay, gain",
+    ]
+    return numba.njit(compile_source("\n".join(lines), {"step": numba.njit(trace.step, **INLINE)}), **INLINE)
 
 
 def make_advance_traces(rule: Rule) -> Any:
     """Compile `advance_traces`, which makes this step's x a part of every trace."""
-    numbers = {trace.name: make_numbers(rule, trace) for trace in rule.traces}
+    first = np.cumsum([0, *(len(trace.memory) for trace in rule.traces)])  # places of what the traces remember
+    numbers = {trace.name: make_numbers(rule, trace, begin) for trace, begin in zip(rule.traces, first, strict=False)}
     has_z, has_b = "z" in numbers, "b" in numbers
     of_z: Any = numbers.get("z")
     of_b: Any = numbers.get("b")
-    feeds_back = any("x_trace" in trace.arguments for trace in rule.traces)
+    feeds_back = "x_trace" in rule.trace_arguments
 
     @numba.njit(**INLINE)
     def advance_traces(lanes, table, step):
@@ -123,7 +116,10 @@ def make_advance_traces(rule: Rule) -> Any:
             decay_trace(lanes, Z, decay)
             add_features(lanes, Z, gain, table, step)
         if has_b:
-            decay, gain = of_b(lanes.shared, lanes.before, lanes.memory, alpha, rho, 0.0)
+            x_trace = 0.0
+            if feeds_back:
+                x_trace = product(table, step.first, step.width, lanes.vectors[lanes.marks.size >> 1 :])
+            decay, gain = of_b(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
             decay_trace(lanes, B_TRACE, decay)
             add_features(lanes, B_TRACE, gain, table, step)
         goes_on = 1.0 if table.discount[step.outcome] != 0.0 else 0.0  # all that is before is 0 where an episode starts
