@@ -52,6 +52,7 @@ def test_each_question_has_the_answer_of_an_evaluation_of_its_own(log):
         assert found[name].start_interval == one.start_interval
         assert found[name].rows == one.rows
     assert [record["name"] for record in found.table] == list(alone)
+    assert repr(found) == f"<Answers to {len(alone)} questions>"
     json.dumps(found.facts())
 
 

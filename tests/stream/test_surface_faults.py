@@ -189,6 +189,7 @@ def test_predictions_are_asked_for_by_features_or_by_observations(tmp_path):
         AutoLearner(3).predict(observation=0.5)
 
 
-def test_the_registry_is_read_and_not_written():
+@pytest.mark.parametrize("registry", [gdd.LEARNERS, gdd.TASKS])
+def test_a_registry_is_read_and_not_written(registry):
     with pytest.raises(TypeError):
-        gdd.LEARNERS["mine"] = gdd.LEARNERS["td"]
+        registry["mine"] = next(iter(registry.values()))

@@ -28,7 +28,7 @@ from gradient_dd.stream.questions import checked_questions
 Tables = Callable[[], Iterator[LogRows]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answers:
     """The answers of a log to questions: an `Evaluation` per name."""
 
@@ -41,6 +41,9 @@ class Answers:
 
     def __len__(self) -> int:
         return len(self.answers)
+
+    def __repr__(self) -> str:
+        return f"<Answers to {len(self)} questions>"
 
     @property
     def table(self) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """The tasks: one table per file. `TASKS` lists the named tasks; `from_tables` makes your own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import signature
+from types import MappingProxyType
 from typing import Any
 
 from gradient_dd.errors import unknown
@@ -36,20 +37,18 @@ __all__ = [
     "rooms",
 ]
 
-TASKS: dict[str, Callable[..., Task]] = {
-    builder.__name__: builder
-    for builder in (
-        random_walk,
-        boyan_chain,
-        baird,
-        random_mdp,
-        collision,
-        rooms,
-        five_state_walk,
-        nineteen_state_walk,
-        dann_mdp,
-    )
-}
+BUILDERS = (
+    random_walk,
+    boyan_chain,
+    baird,
+    random_mdp,
+    collision,
+    rooms,
+    five_state_walk,
+    nineteen_state_walk,
+    dann_mdp,
+)
+TASKS: Mapping[str, Callable[..., Task]] = MappingProxyType({one.__name__: one for one in BUILDERS})  # read only
 
 
 def build(name: str, /, **parameters: Any) -> Task:

@@ -34,7 +34,7 @@ def show(name: str | None, parameters: tuple[str, ...], rule: str | None, as_jso
         if parameters:
             raise bad_request("A learner", "be shown without parameters", " ".join(parameters))
         facts = describe_learner(LEARNERS[name])
-    elif name in TASKS:
+    elif name is not None and name in TASKS:
         facts = describe_task(build(name, **dict(map(assignment, parameters))))
     else:
         raise unknown("learner or task", name, [*LEARNERS, *TASKS])
