@@ -60,7 +60,7 @@ def test_more_than_three_studies_are_cut_short_in_a_line():
 
 
 def test_before_the_first_result_the_line_tells_of_kernels(monkeypatch):
-    monkeypatch.setattr(live.blocks, "COMPILING", dict.fromkeys(range(12)))
+    monkeypatch.setattr(live.lanes, "COMPILING", dict.fromkeys(range(12)))
     assert live.LiveView().line() == "Working; kernels compiled or loaded so far: 12 …"
 
 
