@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from gradient_dd.experiments.paper.baird import PLACES
 from tools.programs import ROOT
 
 QUOTING = ("README.md", "docs/index.md", "docs/tutorials/reproduce-the-paper.md")
@@ -62,16 +63,22 @@ def total(verdicts: list[Verdict]) -> str:
     return f"{counted} Of their comparisons {judged}."
 
 
+def placed(reading: str) -> bool:
+    """Return whether a variant says where ρ is placed."""
+    return any(place in reading for place in PLACES.values())
+
+
 def matrix(verdicts: list[Verdict]) -> str:
     """Return Baird's counterexample by variant; a statement that does not depend on ρ stands in the rows of R."""
     known = {one["claim"]: one["judgements"] for one in verdicts if one["claim"] in MATRIX}
     judged = {name: [one for one in some if one["tuning"] == PAPER] for name, some in known.items()}
-    readings = dict.fromkeys(one["reading"] for some in judged.values() for one in some if "ρ placed" in one["reading"])
+    readings = dict.fromkeys(one["reading"] for some in judged.values() for one in some if placed(one["reading"]))
     rows = []
     for reading in readings:
-        same = {reading, reading.replace(", ρ placed R", "")}
+        same = {reading, reading.replace(f", {PLACES['R']}", "")}
         cells = [[one for one in judged[name] if one["reading"] in same] for name in MATRIX]
         rows.append((reading, *(tally(cell) if cell else "–" for cell in cells)))
+    assert rows, "Baird's counterexample must have variants."
     return table(("variant", *MATRIX.values()), rows)
 
 

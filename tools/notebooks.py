@@ -86,6 +86,7 @@ def executed(name: str) -> dict[str, Any]:
     source = (NOTEBOOKS / f"{name}.py").read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": "__main__"}
     cells: list[dict[str, Any]] = []
+    pyplot.close("all")  # figures that are open belong to somebody else
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for place, (kind, text) in enumerate(cells_of(source)):
             cell = {"cell_type": kind, "id": f"cell-{place}", "metadata": {}, "source": text}
