@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import gradient_dd as gdd
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.pieces import HOLE, Piece, StepNumbers, dealt_groups, parts_of
-from gradient_dd.evaluation.policy_value import blend, step_sums, walk
+from gradient_dd.evaluation.policy_value import blend, ratio_products, step_sums
 from gradient_dd.evaluation.rows import EvaluationRows
 from gradient_dd.evaluation.value import values_of
 from gradient_dd.stream.features import OneHot
@@ -127,7 +127,7 @@ def test_products_along_episodes():
     piece = piece_of([0, 0, 0, 4, 4], [0.9, 0.9, 0, 0.9, 0])
     assert piece.episode.tolist() == [0, 0, 0, 1, 1]
     assert piece.step.tolist() == [0, 1, 2, 0, 1]
-    seen = walk(piece, np.array([2.0, 0.5, 3.0, 0.5, 4.0]), 3)
+    seen = ratio_products(piece, np.array([2.0, 0.5, 3.0, 0.5, 4.0]), 3)
     assert seen.product == pytest.approx([2, 1, 3, 0.5, 2])
     assert seen.discount == pytest.approx([1, 0.9, 0.81, 1, 0.9])
     sums = step_sums(piece, seen, 3)
@@ -139,7 +139,7 @@ def test_steps_after_a_missing_row_are_not_followed():
     piece = piece_of([0, 0, 0], [0.9, 0.9, 0], row=[0, 1, 3])
     assert piece.step.tolist()[:2] == [0, 1]
     assert piece.step[2] >= HOLE
-    assert step_sums(piece, walk(piece, np.array([2.0, 2.0, 5.0]), 3), 3)[0] == pytest.approx([2, 4, 4])
+    assert step_sums(piece, ratio_products(piece, np.array([2.0, 2.0, 5.0]), 3), 3)[0] == pytest.approx([2, 4, 4])
 
 
 def test_pieces_do_not_cut_episodes_and_groups_do_not_depend_on_pieces():

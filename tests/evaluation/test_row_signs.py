@@ -10,7 +10,15 @@ from gradient_dd.evaluation import drift, row_findings
 from gradient_dd.evaluation.drift import Drift, drift_of, moved_most
 from gradient_dd.evaluation.findings import FINDINGS
 from gradient_dd.evaluation.log_data import LogData
-from gradient_dd.evaluation.row_findings import Hole, links_of, row_evidence, shift_of, sketch, tail_of, twins_of
+from gradient_dd.evaluation.row_findings import (
+    Hole,
+    duplicate_episodes,
+    links_of,
+    row_evidence,
+    shift_of,
+    sketch,
+    tail_of,
+)
 from gradient_dd.tasks import random_walk
 from tests.evaluation.known_logs import log_of
 
@@ -33,9 +41,9 @@ def rows_of(log, **options):
         ("heavy_tails", "tail_of", (0.25, 12.34), []),
         ("heavy_tails", "tail_of", (0.9, 10.0), []),
         ("heavy_tails", "tail_of", None, []),
-        ("copied_episodes", "twins_of", (0.03, 4.1), ["with care"]),
-        ("copied_episodes", "twins_of", (0.02, 4.1), []),
-        ("copied_episodes", "twins_of", (1.0, 4.0), []),
+        ("copied_episodes", "duplicate_episodes", (0.03, 4.1), ["with care"]),
+        ("copied_episodes", "duplicate_episodes", (0.02, 4.1), []),
+        ("copied_episodes", "duplicate_episodes", (1.0, 4.0), []),
         ("shifted_rewards", "shift_of", ("after", 0.21, 6.1), ["not"]),
         ("shifted_rewards", "shift_of", ("after", 0.05, 9.0), []),
         ("shifted_rewards", "shift_of", ("after", 0.2, 6.0), []),
@@ -108,7 +116,7 @@ def walks(seed, n=4000, times=1):
 def twins(log):
     """Return the statistic of copied episodes."""
     rows = rows_of(log)
-    return twins_of(rows.piece, rows.reward)
+    return duplicate_episodes(rows.piece, rows.reward)
 
 
 def test_short_episodes_repeat_by_chance_and_copies_do_not():

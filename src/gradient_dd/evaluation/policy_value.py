@@ -83,8 +83,8 @@ def error_of(psi: Array) -> float:
     return float(np.sqrt((psi**2).sum() * len(psi) / max(1, len(psi) - 1)))
 
 
-class Walk(NamedTuple):
-    """The rows of a piece along their episodes.
+class RatioProducts(NamedTuple):
+    """Products of ratios and of discounts along the episodes of a piece.
 
     product   (n,) R_t;  discount  (n,) D_t;  live  (n,) which rows the products can reach
     last      the last live row of each episode;  lengths  how many live rows the episode has
@@ -97,7 +97,7 @@ class Walk(NamedTuple):
     lengths: Integers
 
 
-def walk(piece: Piece, ratio: Array, most: int) -> Walk:
+def ratio_products(piece: Piece, ratio: Array, most: int) -> RatioProducts:
     """Return the products of ratios and discounts along the episodes of a piece, for at most `most` steps."""
     live, (first, rows) = piece.step < most, piece.spans
     lengths = np.add.reduceat(live.astype(np.int64), first)
@@ -111,10 +111,10 @@ def walk(piece: Piece, ratio: Array, most: int) -> Walk:
     ahead = np.concatenate([[1.0], piece.discount[:-1]])
     ahead[first] = 1.0
     discount = np.exp(np.maximum(along(ahead), -700.0))
-    return Walk(product, discount, live, (first + lengths - 1)[known], lengths[known])
+    return RatioProducts(product, discount, live, (first + lengths - 1)[known], lengths[known])
 
 
-def step_sums(piece: Piece, seen: Walk, most: int) -> Array:
+def step_sums(piece: Piece, seen: RatioProducts, most: int) -> Array:
     """Return Σ R_t and Σ R_t² of each step over the episodes of a piece, including ended ones, (2, steps)."""
     found = np.zeros((2, most))
     for k, values in enumerate((seen.product, seen.product**2)):

@@ -116,7 +116,7 @@ def heavy_tails(rows: RowEvidence) -> Found:
 # Copies -----------------------------------------------------------------------------------------------------
 
 
-def twins_of(batch: Piece, reward: Array) -> tuple[float, float] | None:
+def duplicate_episodes(batch: Piece, reward: Array) -> tuple[float, float] | None:
     """Return the share of identical episodes, and their pairs beyond chance; None if chance cannot be estimated."""
     first, length = batch.spans
     if len(first) < FEWEST_TWINS:
@@ -179,7 +179,7 @@ def key_of(observations: Array) -> Array:
 @finding("rows", "copied episodes", "with care", "Remove the copies.")
 def copied_episodes(rows: RowEvidence) -> Found:
     """Episodes are identical in every row more often than by chance."""
-    share, beyond = twins_of(rows.piece, rows.reward) or (0.0, 0.0)
+    share, beyond = duplicate_episodes(rows.piece, rows.reward) or (0.0, 0.0)
     if share > COPIED and beyond > SURE_COPIES:
         yield (
             f"{share:.0%} of the episodes are identical to another episode, more than chance allows. Copies count "

@@ -30,7 +30,15 @@ from gradient_dd.evaluation.design import Solution, SortedFeatures, no_equations
 from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import FeatureMap, too_wide
 from gradient_dd.evaluation.pieces import Piece
-from gradient_dd.evaluation.policy_value import PolicyEstimate, PolicyValue, Walk, blend, chosen, step_sums, walk
+from gradient_dd.evaluation.policy_value import (
+    PolicyEstimate,
+    PolicyValue,
+    RatioProducts,
+    blend,
+    chosen,
+    ratio_products,
+    step_sums,
+)
 from gradient_dd.evaluation.rows import EvaluationRows
 
 FEWEST, SHARE = 20.0, 0.1  # effective sample size that the products must keep, in episodes and as a share
@@ -46,7 +54,7 @@ Sums = dict[str, Any]  # arrays by name, added up over pieces and parts
 class Prepared(NamedTuple):
     """A piece for one policy, in the order of `rows`: its choices, φ = U ⊗ X, γψ' = V ⊗ X2, and weights.
 
-    walk    the products of ratios along its episodes, None if they are not used
+    products  those of its ratios along episodes, None if they are not used
     errors  δ of each row in the order of the piece, once they are known
     """
 
@@ -55,7 +63,7 @@ class Prepared(NamedTuple):
     V: Array
     weight: Array
     choices: Choices
-    walk: Walk | None
+    products: RatioProducts | None
     errors: list[Array]
 
 
@@ -92,7 +100,7 @@ class Run:
             self._last[piece.key] = Prepared(rows, U, V, weight, choices, seen, [])
         return self._last[piece.key]
 
-    def _chosen(self, piece: Piece) -> tuple[Choices, Walk | None]:
+    def _chosen(self, piece: Piece) -> tuple[Choices, RatioProducts | None]:
         """Return the policy's choices in a piece, and the products of their ratios along episodes."""
         known = self.data.known(self.policy)
         if piece.key not in known:
@@ -100,8 +108,8 @@ class Run:
                 known.clear()
             choices = self.policy.choices(piece, self.data.propensities(piece))
             ratio = None if self.data.rows.few or not self.followed else choices.ratio
-            known[piece.key] = choices, None if ratio is None else walk(piece, ratio, self.most)
-        found: tuple[Choices, Walk | None] = known[piece.key]
+            known[piece.key] = choices, None if ratio is None else ratio_products(piece, ratio, self.most)
+        found: tuple[Choices, RatioProducts | None] = known[piece.key]
         return found
 
     def equations(self, sums: Sums, piece: Piece) -> None:
@@ -152,9 +160,9 @@ class Run:
         self.slope = self.dual = np.column_stack([self.start, self.start])
         self.mean = np.zeros((self.followed, self.signals))  # c_t
 
-    def share(self, piece: Piece) -> tuple[Walk, Integers, Array]:
-        """Return the walk along a piece, the rows that are covered, and R_t / S_t of these."""
-        seen, rows = self.prepared(piece).walk, np.flatnonzero(piece.step < self.followed)
+    def share(self, piece: Piece) -> tuple[RatioProducts, Integers, Array]:
+        """Return the products along a piece, the rows that are covered, and R_t / S_t of these."""
+        seen, rows = self.prepared(piece).products, np.flatnonzero(piece.step < self.followed)
         assert seen is not None
         return seen, rows, seen.product[rows] / self.total[piece.step[rows]]
 
@@ -207,7 +215,7 @@ class Run:
         """Whether the doubly robust estimate uses estimated propensities."""
         return self.followed > 0 and self.data.behaviour is not None and not self.policy.by_ratio
 
-    def corrections(self, piece: Piece) -> tuple[Array, Array, Walk]:
+    def corrections(self, piece: Piece) -> tuple[Array, Array, RatioProducts]:
         """Return R_t (D_t δ_t − c_t) / S_t of each row, (n, signals), and −Σ R c_t / S_t after each episode."""
         seen, rows, share = self.share(piece)
         own = np.zeros((len(piece), self.signals))

@@ -343,9 +343,9 @@ def told_answers(job: Job, verdicts: Sequence[ClaimVerdict], enabled: Sequence[W
     def made(way: Way) -> list[tuple[Answer, str, str]]:
         told = []
         for place, one in enumerate(by_way[way.key]):
-            others = [f"{other.label}: {by_way[other.key][place].word.lower()}" for other in enabled if other != way]
+            others = [f"{other.label} – {by_way[other.key][place].word.lower()}" for other in enabled if other != way]
             word = f"So far: {one.word.lower()}" if job.note and not one.word.startswith("Not") else one.word
-            told.append((one, word, upper(" · ".join(others))))
+            told.append((one, word, f"Other ways of tuning: {' · '.join(others)}" if others else ""))
         return told
 
     return switched(made)

@@ -331,7 +331,7 @@ def pooled(comparisons: Sequence[Comparison]) -> str:
     with_noun, plain, open_word = POOLED[frame(comparisons[0])]
     told: list[str] = []
     for place, outcome in enumerate(("holds", "fails")):
-        places = []
+        places: list[str] = []
         for task in tasks:
             inside = [(one, row) for one, row in zip(comparisons, rows, strict=True) if task_words(one) == task]
             part = [(one, row) for one, row in inside if one.outcome == outcome]
@@ -341,7 +341,8 @@ def pooled(comparisons: Sequence[Comparison]) -> str:
                     at = where([row for _, row in part], [row for _, row in inside], frame(part[0][0]), 40)
                     at = counted_once(at, told)
                 article = "" if len(tasks) == 1 else "on " if task.startswith("Baird") else f"on the {task} "
-                places.append(f"{article}{at} ({numbers([one for one, _ in part])} times)")
+                whose = "" if told or places else " theirs"
+                places.append(f"{article}{at} ({numbers([one for one, _ in part])} times{whose})")
         if places:
             word = plain[place] if told else with_noun[place].format(NOUNS[comparisons[0].measure])
             told.append(f"{word} {joined(places)}")
