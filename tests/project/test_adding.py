@@ -30,7 +30,7 @@ def add_line(text, line):
         names = [i for i, other in enumerate(lines) if other.startswith('    "') and other.islower()]
         place = next((i for i in names if lines[i] > line), names[-1] + 1)
     else:
-        place = lines.index("    )")
+        place = lines.index(")")
     return "\n".join([*lines[:place], line, *lines[place:]]) + "\n"
 
 
