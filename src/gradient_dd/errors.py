@@ -129,6 +129,11 @@ def whole_number(what: str, value: Any, at_least: int = 1, at_most: int | None =
     raise bad_request(what, rule, Unquoted(repr(value)) if type(value) is float else value)  # 100000.0, not 100000
 
 
+def checked_seed(seed: Any) -> int:
+    """Return a seed that a results file can hold, else raise."""
+    return whole_number("'seed'", seed, at_least=0, at_most=2**63 - 1)
+
+
 def boolean(what: str, value: Any) -> bool:
     """Return `value` if it is True or False, else raise; 1, "no" and longer arrays raise."""
     plain = value.item() if getattr(value, "ndim", None) == 0 else value

@@ -185,6 +185,10 @@ def test_a_classifier_a_column_and_columns_are_policies():
         assert rows[name]["verdict"] == rows["function"]["verdict"]
         for key in ("value", "low", "high", "difference_low", "difference_high"):
             assert rows[name][key] == pytest.approx(rows["function"][key], abs=1e-12)
+    assert (
+        "Actions, in the order of a policy's columns: 'left', 'right'." in gdd.compare(log, targets, **options).stated
+    )
+    assert not any("in the order" in one for one in gdd.compare(LOG, {"same": to_the_right(0.7)}, **OPTIONS).stated)
     assert rows["column"]["low"] <= truth(0.7) <= rows["column"]["high"]  # by state values and ratios
     alone = gdd.evaluate_log(log, **options)  # the same ratios, from the columns of the log
     assert alone.start_value == pytest.approx(rows["column"]["value"], rel=1e-12)

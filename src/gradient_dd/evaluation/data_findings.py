@@ -162,7 +162,8 @@ def unexplained(x: Array, y: Array) -> float:
 def episodes(data: LogData) -> Found:
     """The log has fewer than 10 episodes, and is not a continuing stream of at least 2,000 rows."""
     rows = data.rows
-    ends = f"{rows.ended:,} terminated, {rows.cut:,} were truncated"
+    others = rows.episodes - rows.ended - rows.cut
+    ends = f"{rows.ended:,} terminated, {rows.cut:,} were truncated{f', {others:,} have no known end' * (others > 0)}"
     words = f"The log has {rows.n:,} transitions in {rows.episodes:,} episodes; {ends}."
     if rows.episodes == 1:
         words = f"The log is one episode of {rows.n:,} transitions, so intervals are computed from stretches of it."

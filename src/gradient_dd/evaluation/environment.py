@@ -21,6 +21,7 @@ from gradient_dd.errors import (
     BadRequestError,
     Unquoted,
     bad_request,
+    checked_seed,
     extra,
     file_path,
     foreign,
@@ -74,7 +75,7 @@ def collect(
 
     place, asked = place_of(env), whole_number("'steps'", steps)
     acting = policy_in(place, "behaviour", behaviour)
-    seed, full = whole_number("'seed'", seed, at_least=0), whole_number("'round_steps'", round_steps)
+    seed, full = checked_seed(seed), whole_number("'round_steps'", round_steps)
     folder = None if out is None else file_path("'out'", out)
     if folder is not None:
         if (folder.exists() and not folder.is_dir()) or not folder.absolute().parent.is_dir():

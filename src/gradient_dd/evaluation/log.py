@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Any, overload
 
 from gradient_dd.arrays import dimensions
-from gradient_dd.errors import BadRequestError, Unquoted, bad_request, number, show, whole_number
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, checked_seed, number, show
 from gradient_dd.evaluation.by_learner import by_learner
 from gradient_dd.evaluation.comparison import PolicyComparison, PolicyQuestion, answered
 from gradient_dd.evaluation.findings import verdict_of
@@ -81,7 +81,7 @@ def evaluate_log(
     >>> round(evaluate_log(log, discount=0.9).start_value, 3)
     0.729
     """
-    confidence, seed = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
+    confidence, seed = checked_confidence(confidence), checked_seed(seed)
     options: dict[str, Any] = {"features": features, "columns": columns, "skip_bad_rows": skip_bad_rows, "seed": seed}
     if questions is not None:
         single = {"discount": discount, "target": target, "learner": learner, "at": at, "dask": dask, **parameters}
@@ -146,7 +146,7 @@ def compare(
     'always 1'
     """
     started = perf_counter()
-    confidence, seed = checked_confidence(confidence), whole_number("'seed'", seed, at_least=0)
+    confidence, seed = checked_confidence(confidence), checked_seed(seed)
     policies = checked_targets(targets)
     discounts, signals = several("'discount'", discount), several("'reward'", reward)
     options = {"features": features, "columns": columns, "skip_bad_rows": skip_bad_rows, "seed": seed}

@@ -250,7 +250,9 @@ class LogData:
             ratios = [] if columns.rho is not None else ["Ratios: target over behaviour."]
         elif columns.behaviour_probability is not None:
             ratios = ["Ratios: the target policy over the propensities."]
-        return *columns.stated(), self.maps[0].words, *ratios, *self.reader.stated_after(self.rows.read)
+        by_action = any(not one.by_ratio for one in self.policies)
+        order = [self.actions.order] if by_action and self.actions is not None and self.actions.order else []
+        return *columns.stated(), *order, self.maps[0].words, *ratios, *self.reader.stated_after(self.rows.read)
 
     def _all_actions(self, targets: Mapping[str, Any], held: tuple[str, ...], first: Any) -> Actions | None:
         """Return the actions of the log and the additional actions of policies."""

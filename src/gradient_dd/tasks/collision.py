@@ -16,7 +16,7 @@ The authors redraw the features in every run; a study does so with one task per 
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.errors import whole_number
+from gradient_dd.errors import checked_seed
 from gradient_dd.tasks.task import Outcomes, Task
 
 STATES, FIRST_RETREAT, FEATURES, ONES = 8, 4, 6, 3
@@ -25,7 +25,7 @@ FORWARD, RETREAT = 0, 1
 
 def collision(seed: int = 0) -> Task:
     """Make the Collision task with the features that `seed` draws."""
-    seed = whole_number("'seed'", seed, at_least=0, at_most=2**63 - 1)
+    seed = checked_seed(seed)
     state, action = np.repeat(np.arange(STATES), 2), np.tile([FORWARD, RETREAT], STATES)
     end = STATES
     retreats = (action == RETREAT) & (state >= FIRST_RETREAT)  # in earlier states both actions go forward

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradient_dd.errors import whole_number
+from gradient_dd.errors import checked_seed, whole_number
 from gradient_dd.tasks.from_tables import from_tables
 from gradient_dd.tasks.task import Task
 from gradient_dd.tasks.validation import check_size
@@ -27,7 +27,7 @@ def dann_mdp(n_states: int = 30, n_actions: int = 10, n_features: int = 15, seed
     n = whole_number("'n_states'", n_states, at_least=2)
     actions = whole_number("'n_actions'", n_actions, at_least=1)
     p = whole_number("'n_features'", n_features, at_least=1)
-    seed = whole_number("'seed'", seed, at_least=0, at_most=2**63 - 1)
+    seed = checked_seed(seed)
     check_size("dann_mdp", n, n * n * actions + n * p)
     rng = np.random.default_rng(seed)
     P = normalised(rng.uniform(1e-5, 1.0, (n, actions, n)))

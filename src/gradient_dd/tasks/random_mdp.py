@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradient_dd.errors import boolean, number, whole_number
+from gradient_dd.errors import boolean, checked_seed, number, whole_number
 from gradient_dd.tasks.from_tables import from_tables
 from gradient_dd.tasks.task import Task
 from gradient_dd.tasks.validation import check_size
@@ -26,7 +26,7 @@ def random_mdp(
     n = whole_number("'n_states'", n_states, at_least=1)
     actions = whole_number("'n_actions'", n_actions, at_least=1)
     p = whole_number("'n_features'", n_features, at_least=1)
-    seed = whole_number("'seed'", seed, at_least=0, at_most=2**63 - 1)
+    seed = checked_seed(seed)
     discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
     states = n + boolean("'episodic'", episodic)
     check_size("random_mdp", states, states * states * actions + states * p)

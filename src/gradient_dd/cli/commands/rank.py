@@ -36,7 +36,7 @@ def rank(rule: str | None, verify: str | None, report: Path | None, as_json: boo
     if verify is not None:
         click.echo(verified(verify, how["suite"]))
         return
-    chosen = None if rule is None else load_rule(rule) if ":" in rule else find(rule)
+    chosen = None if rule is None else load_rule(rule) if ":" in rule or rule.endswith(".py") else find(rule)
     how |= {"grid": values_by_name("'--grid'", how["grid"]), "against": how["against"].split(",")}
     found = rank_rule(chosen, **how)
     if report is not None:

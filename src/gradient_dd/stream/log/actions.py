@@ -17,6 +17,7 @@ from gradient_dd.stream.log.cells import EXACT, as_actions, as_matrix, number_of
 from gradient_dd.stream.log.sources import Source
 
 MOST = 1000  # different actions that have names; more numbers than that are measurements
+MOST_SHOWN = 20  # names in a sentence
 MOST_BROKEN = 20  # different numbers, not all of them whole, that are still names
 
 
@@ -49,6 +50,14 @@ class Actions:
     def counted(self) -> bool:
         """Whether actions are whole numbers from 0 on."""
         return self.names == tuple(range(len(self.names)))
+
+    @property
+    def order(self) -> str:
+        """The order of a policy's columns as a sentence; empty if names are their places or actions are measured."""
+        if self.counted or not self.named:
+            return ""
+        shown = ", ".join(map(show, self.names[:MOST_SHOWN]))
+        return f"Actions, in the order of a policy's columns: {shown}{', …' * (len(self.names) > MOST_SHOWN)}."
 
     def with_more(self, names: Iterable[Any]) -> "Actions":
         """Return these actions and others, which a policy knows and the log never takes."""
