@@ -1,8 +1,8 @@
 """Valid logs that look odd: more types for the trial of trust.
 
-python -m trials.odd_logs          rows and truth of one log of each kind
+python -m trials.odd_logs          rows and truth of one log of each type
 
-A kind is a function of a seed.
+A type is a function of a seed.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from trials.logs import KINDS, SETTINGS, KnownLog, Setting, by_state, drawn, pol
 from trials.worlds import TableWorld
 
 Log = dict[str, Any]
-SOME = 100  # episodes of CartPole that are spoilt, for the sake of time
+SOME = 100  # episodes of CartPole that are corrupted, for the sake of time
 
 
 class Case(NamedTuple):
@@ -39,7 +39,7 @@ def case_of(known: KnownLog, log: Log | None = None, **options: Any) -> Case:
 
 
 def of_kind(name: str, seed: int) -> tuple[KnownLog, Log, np.random.Generator]:
-    """Return a healthy log, a copy of its columns, and random numbers."""
+    """Return a valid log, a copy of its columns, and random numbers."""
     known = KINDS[name](seed)
     return known, dict(known.log), np.random.default_rng([seed, 5])
 
@@ -59,7 +59,7 @@ def first_rows(log: Log) -> Array:
     return np.flatnonzero(np.diff(log["episode"], prepend=-1))
 
 
-# Healthy logs -----------------------------------------------------------------------------------------------
+# Valid logs -----------------------------------------------------------------------------------------------
 
 
 @cache
@@ -199,8 +199,8 @@ def known_kind(name: str) -> Kind:
     return lambda seed: case_of(KINDS[name](seed))
 
 
-LEFT_OUT = ("far target", "cart pole, by the angle")  # the first is no healthy log, the second takes long
-HEALTHY: dict[str, Kind] = {name: known_kind(name) for name in SETTINGS if name not in LEFT_OUT} | {
+LEFT_OUT = ("far target", "cart pole, by the angle")  # the first is no valid log, the second takes long
+VALID: dict[str, Kind] = {name: known_kind(name) for name in SETTINGS if name not in LEFT_OUT} | {
     "the policy that made the log": on_policy,
     "marked truncations": marked_truncations,
     "marked truncations, no next observations": truncations_without_next,
@@ -214,7 +214,7 @@ HEALTHY: dict[str, Kind] = {name: known_kind(name) for name in SETTINGS if name 
 
 
 def print_kinds(**several: dict[str, Kind]) -> None:
-    """Print the rows and the truth of one log of each kind."""
+    """Print the rows and the truth of one log of each type."""
     rows = []
     for word, kinds in several.items():
         for name, make in kinds.items():
@@ -226,7 +226,7 @@ def print_kinds(**several: dict[str, Kind]) -> None:
 def main(words: list[str] | None = None) -> None:
     """Print what the kinds are."""
     parser_of(__doc__).parse_args(words)
-    print_kinds(healthy=HEALTHY)
+    print_kinds(valid=VALID)
 
 
 if __name__ == "__main__":

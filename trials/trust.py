@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from gradient_dd.errors import GradientDDError
 from gradient_dd.evaluation import evaluate_log
 from tools.programs import parser_of, print_table
-from trials.odd_logs import HEALTHY
-from trials.spoilt_logs import SPOILT
+from trials.corrupted_logs import CORRUPTED
+from trials.odd_logs import VALID
 
 FIRST_SEED = 7000
 
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 
 def outcome(kind: str, seed: int) -> Outcome:
     """Return what is said of one log; a log that is refused is not trusted."""
-    log, options, truth = (HEALTHY | SPOILT)[kind](seed)
+    log, options, truth = (VALID | CORRUPTED)[kind](seed)
     try:
         found = evaluate_log(log, seed=seed, **options)
     except GradientDDError as error:
@@ -62,7 +62,7 @@ def main(words: list[str] | None = None) -> None:
     found: dict[str, list[Outcome]] = {}
     with ProcessPoolExecutor(chosen.workers) as pool:
         rows: list[tuple[str, ...]] = []
-        for kind in (*HEALTHY, *SPOILT):
+        for kind in (*VALID, *CORRUPTED):
             if chosen.only in kind:
                 found[kind] = list(pool.map(partial(outcome, kind), seeds))
                 rows.append((kind, *counts_of(found[kind])))
@@ -73,15 +73,15 @@ def main(words: list[str] | None = None) -> None:
 
 def print_shares(found: dict[str, list[Outcome]]) -> None:
     """Print the three shares over all kinds."""
-    spoilt: list[Any] = [one for kind, several in found.items() if kind in SPOILT for one in several]
-    healthy = [one for kind, several in found.items() if kind in HEALTHY for one in several]
-    if spoilt:
-        wrong = sum(one.verdict == "trust" and not one.holds for one in spoilt)
-        print(f"spoilt, the truth outside and trusted: {wrong} of {len(spoilt)}, {wrong / len(spoilt):.1%}")
-    if healthy:
+    corrupted: list[Any] = [one for kind, several in found.items() if kind in CORRUPTED for one in several]
+    valid = [one for kind, several in found.items() if kind in VALID for one in several]
+    if corrupted:
+        wrong = sum(one.verdict == "trust" and not one.holds for one in corrupted)
+        print(f"corrupted, the truth outside and trusted: {wrong} of {len(corrupted)}, {wrong / len(corrupted):.1%}")
+    if valid:
         for word, some in (("not", ("not", "refused")), ("with care", ("with care",))):
-            count = sum(one.verdict in some for one in healthy)
-            print(f"healthy, {word!r}: {count} of {len(healthy)}, {count / len(healthy):.1%}")
+            count = sum(one.verdict in some for one in valid)
+            print(f"valid, {word!r}: {count} of {len(valid)}, {count / len(valid):.1%}")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ FIRST_SEED = 1000  # rules were made while looking at the logs of smaller seeds
 Log = dict[str, Any]
 
 
-def healthy(seed: int) -> Log:
+def valid(seed: int) -> Log:
     """Return one of four types of valid logs, whose features can represent the values: two of them off-policy."""
     types: tuple[Callable[[], Task], ...] = (
         lambda: random_walk(10),
@@ -58,7 +58,7 @@ def swapped_propensities(seed: int) -> Log:
 
 def swapped_states(seed: int) -> Log:
     """The columns of the state and of the next state are swapped."""
-    log = healthy(seed)
+    log = valid(seed)
     return log | {"x": np.where(log["discount"][:, None] == 0, log["x"], log["x_next"]), "x_next": log["x"]}
 
 
@@ -88,7 +88,7 @@ def short_limits(seed: int) -> Log:
 
 def leaked_return(seed: int) -> Log:
     """A column of the observation holds the return of the rest of the episode, with a little noise."""
-    log, returns = healthy(4 * seed), np.zeros(ROWS)
+    log, returns = valid(4 * seed), np.zeros(ROWS)
     for row in range(ROWS - 2, -1, -1):
         returns[row] = log["reward"][row] + log["discount"][row] * returns[row + 1]
     noisy = returns + 0.1 * returns.std() * np.random.default_rng(seed).standard_normal(ROWS)
@@ -150,13 +150,13 @@ def one_heavy_row(seed: int) -> Log:
 
 def few_episodes(seed: int) -> Log:
     """Five episodes alone."""
-    log = healthy(4 * seed)
+    log = valid(4 * seed)
     return rows_of(log, slice(int(np.flatnonzero(log["discount"] == 0)[4]) + 1))
 
 
 def one_step_size(seed: int) -> Log:
     """A valid log, for a learner with a step size that does not suit it."""
-    return healthy(4 * seed)
+    return valid(4 * seed)
 
 
 def noise(seed: int) -> Log:
@@ -292,7 +292,7 @@ def main() -> None:
     reasons: Counter[str] = Counter()
     alarmed = refused = 0
     for seed in range(FIRST_SEED, FIRST_SEED + 5 * logs):
-        evaluation = evaluate_log(healthy(seed), seed=seed)
+        evaluation = evaluate_log(valid(seed), seed=seed)
         found = alarms(evaluation)
         alarmed, refused = alarmed + bool(found), refused + (evaluation.verdict.word == "not")
         reasons.update(found)

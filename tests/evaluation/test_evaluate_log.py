@@ -132,7 +132,7 @@ def changed(**columns):
     return FRAME.assign(**columns)
 
 
-def spoilt(name, row, value):
+def corrupted(name, row, value):
     """Return the frame with one number changed."""
     frame = FRAME.astype({name: float})
     frame.loc[row, name] = value
@@ -147,11 +147,11 @@ BAD = [
     (FRAME, {"columns": {"reward": "rewards"}}, "The column 'rewards' for 'reward' must be in the log."),
     (FRAME, {"columns": {"rewrad": "reward"}}, "Unknown role of a column 'rewrad'. Did you mean 'reward'?"),
     (FRAME[["reward", "rho"]], {}, "A log must have observations, such as obs_0, obs_1, …. Got 'reward', 'rho'."),
-    (spoilt("x2", 17, np.nan), {}, "Column 'x2' in row 17 must be a finite number. Got nan."),
-    (spoilt("reward", 41, np.inf), {}, "Column 'reward' in row 41 must be a finite number. Got inf."),
-    (spoilt("rho", 5, -0.5), {}, "Column 'rho' in row 5 must be a number that is zero or more. Got -0.5."),
-    (spoilt("rho", 6, np.inf), {}, "Column 'rho' in row 6 must be a number that is zero or more. Got inf."),
-    (spoilt("terminated", 7, 2), {}, "Column 'terminated' in row 7 must be 0 or 1, or true or false. Got 2."),
+    (corrupted("x2", 17, np.nan), {}, "Column 'x2' in row 17 must be a finite number. Got nan."),
+    (corrupted("reward", 41, np.inf), {}, "Column 'reward' in row 41 must be a finite number. Got inf."),
+    (corrupted("rho", 5, -0.5), {}, "Column 'rho' in row 5 must be a number that is zero or more. Got -0.5."),
+    (corrupted("rho", 6, np.inf), {}, "Column 'rho' in row 6 must be a number that is zero or more. Got inf."),
+    (corrupted("terminated", 7, 2), {}, "Column 'terminated' in row 7 must be 0 or 1, or true or false. Got 2."),
     (changed(discount=1.5), {}, "Column 'discount' in row 0 must be from 0 to 1. Got 1.5."),
     (changed(episode=FRAME["episode"] % 3), {}, "Column 'episode' in row"),
     (changed(reward="much"), {}, "Column 'reward' in row 0 must be a number. Got 'much'."),
@@ -227,15 +227,15 @@ def test_text_in_a_csv_file_is_found(tmp_path):
     frame = pd.concat([FRAME] * 3, ignore_index=True).astype({"reward": object, "episode": float})
     frame["episode"] = np.cumsum(np.r_[False, frame["terminated"].to_numpy()[:-1]])
     for row in (3, 1700):
-        spoiled = frame.copy()
-        spoiled.loc[row, "reward"] = "much"
-        spoiled.to_csv(tmp_path / "log.csv", index=False)
+        corrupted = frame.copy()
+        corrupted.loc[row, "reward"] = "much"
+        corrupted.to_csv(tmp_path / "log.csv", index=False)
         with pytest.raises(BadRequestError, match=rf"^Column 'reward' in row {row:,} must be a number. Got 'much'.$"):
             gdd.evaluate_log(tmp_path / "log.csv", **QUICK)
 
 
 def test_bad_rows_are_skipped_counted_and_said():
-    frame = spoilt("x2", [17, 30, 31], np.nan)
+    frame = corrupted("x2", [17, 30, 31], np.nan)
     found = gdd.evaluate_log(frame, skip_bad_rows=True, **QUICK)
     assert found.rows == len(FRAME) - 3
     assert any(said.startswith("3 bad rows were skipped, the first in row 17 (x2)") for said in found.stated)

@@ -56,7 +56,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(change, tmp_path):
     file = tmp_path / "log.npy"
     np.save(file, as_records())
 
-    def spoil(rows, total):
+    def corrupt(rows, total):
         if change == "cut":
             os.truncate(file, 5_000)
         elif change == "removed":
@@ -67,7 +67,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(change, tmp_path):
             np.save(tmp_path / "other.npy", as_records()[::-1])
             (tmp_path / "other.npy").replace(file) if (tmp_path / "other.npy").exists() else None
 
-    sentence = refusal_of(file, progress=spoil)
+    sentence = refusal_of(file, progress=corrupt)
     assert sentence.startswith(("The log log.npy must not change while it is read.", "A log must be a file."))
 
 

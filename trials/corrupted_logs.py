@@ -1,9 +1,9 @@
 """Logs that are corrupted on purpose: types for the trial of trust.
 
-python -m trials.spoilt_logs          rows and truth of one log of each kind
+python -m trials.corrupted_logs          rows and truth of one log of each type
 
-A kind is a function of a seed. A spoilt log was healthy before one thing was done to it; its truth is that of the
-healthy one.
+A type is a function of a seed. A corrupted log was valid before one thing was done to it; its truth is that of the
+valid log.
 """
 
 from functools import cache
@@ -237,7 +237,7 @@ def poor_features(seed: int) -> Case:
     return case_of(known, log, features="standard")
 
 
-SPOILT: dict[str, Kind] = {
+CORRUPTED: dict[str, Kind] = {
     "propensities of another policy": other_propensities,
     "actions one row too low": other_actions,
     "half of the actions recorded at random": random_actions,
@@ -271,7 +271,7 @@ SPOILT: dict[str, Kind] = {
 def main(words: list[str] | None = None) -> None:
     """Print what the kinds are."""
     parser_of(__doc__).parse_args(words)
-    print_kinds(spoilt=SPOILT)
+    print_kinds(corrupted=CORRUPTED)
 
 
 if __name__ == "__main__":
