@@ -19,6 +19,13 @@ LOG = {"x": np.eye(4), "reward": np.ones(4), "terminated": [False, True, False, 
         (lambda: gdd.evaluate_log(LOG, discount=0.9, seed=10**30), "'seed' must be a whole number from 0 to"),
         (lambda: gdd.Learner("td", 2).update_many(np.eye(2), [[1], [2, 3]], 0.9, np.eye(2)), "'reward' must"),
         (lambda: gdd.Learner("td", 2).predict(([0], [[[1], [2, 3]]])), "The values of 'x' must be"),
+        (lambda: gdd.AutoLearner(10**400), "An AutoLearner of 1"),
+        (lambda: gdd.Learner("td", 10**400), "A td learner of 1"),
+        (lambda: gdd.Questions([gdd.Question("a", 1.0, 0.5)], n_features=10**400), "The weights of 1"),
+        (
+            lambda: gdd.Questions([gdd.Question("a", 1.0, 0.5)], n_features=3, initial_w=1e308).predict(np.ones(3)),
+            "The predictions for 'x' must be finite",
+        ),
         (lambda: gdd.AutoLearner(2**62), "An AutoLearner of 4611686018427387904 features must take at most"),
         (
             lambda: gdd.Learner("td", 2).save("x" * 300),

@@ -203,9 +203,10 @@ class QuestionMemory:
     def predict(self, x: FeatureRows) -> Array:
         """Return the predictions for n rows, (n, lanes)."""
         found, w = np.zeros((len(x.begin) - 1, len(self.slot))), self.memory[:, 0]
-        for t in range(len(found)):
-            cut = slice(x.begin[t], x.begin[t + 1])
-            found[t] = (x.values[cut] @ (w if x.dense else w[x.indices[cut]]))[self.slot]
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses what is not finite
+            for t in range(len(found)):
+                cut = slice(x.begin[t], x.begin[t + 1])
+                found[t] = (x.values[cut] @ (w if x.dense else w[x.indices[cut]]))[self.slot]
         return found
 
     def advance(self, x: FeatureRows, x_next: FeatureRows, data: QuestionData) -> None:

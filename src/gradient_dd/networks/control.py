@@ -112,7 +112,7 @@ class NetworkControl(Saved):
         self.batch = whole_number("'batch'", batch)
         self.target = one_of("'target'", target, TARGETS)
         n = self.capacity or 1
-        check_memory(f"A replay of {n:,} transitions", 8.0 * n * (2 * inputs + 3), "Remember fewer.")
+        check_memory(f"A replay of {n:,} transitions", 8 * n * (2 * inputs + 3), "Remember fewer.")
         self.memory = Memory(np.zeros((n, inputs)), np.zeros(n, int), np.zeros(n), np.zeros(n), np.zeros((n, inputs)))
         self.forget()
 

@@ -65,7 +65,7 @@ class AutoLearner(Saved):
         rule = "be a positive number"
         self.alpha = None if alpha is None else number("'alpha'", rule, alpha, low=0.0, positive=True)
         self.quadratic = p <= FEW_FEATURES if quadratic is None else boolean("'quadratic'", quadratic)
-        size = 8.0 * p * (p + 5.0 if self.quadratic else COLUMNS)
+        size = 8 * p * (p + 5 if self.quadratic else COLUMNS)
         check_memory(f"An AutoLearner of {show(p)} features", size, "Use fewer features.")
         self.features = checked_map(features, p)
         self._state = AutoState.begin(start_weights(initial_w, p), self.quadratic)

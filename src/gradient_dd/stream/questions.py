@@ -30,6 +30,7 @@ from gradient_dd.stream.transitions import (
     check_each,
     checked_features,
     checked_next_rows,
+    checked_predictions,
     checked_rows,
     column,
     flags,
@@ -145,7 +146,7 @@ class Questions(Saved):
             where, values = checked_features("x", x, self.n_features)
             x = values[None] if isinstance(where, slice) else (where[None], values[None])
         given = checked_rows("x", x, self.n_features).with_begins()
-        values = self._memory.predict(given)
+        values = checked_predictions("x", self._memory.predict(given))
         return values[0] if single else values
 
     def update(

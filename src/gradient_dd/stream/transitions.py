@@ -146,14 +146,20 @@ def predicted(x: Any, p: int, weights_at: Callable[[Any], Array]) -> Any:
             raise bad_request("The shape of 'X'", f"be ({p},) or (n, {p})", given.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         values = given @ weights_at(where)
-    if not np.isfinite(values).all():
-        raise bad_request("The predictions for 'X'", "be finite", values[~np.isfinite(values)][0])
+    checked_predictions("X", values)
     return float(values) if np.ndim(values) == 0 else values
+
+
+def checked_predictions(name: str, values: Array) -> Array:
+    """Return predictions, or raise an error that names the first that is not finite."""
+    if not np.isfinite(values).all():
+        raise bad_request(f"The predictions for {name!r}", "be finite", values[~np.isfinite(values)][0])
+    return values
 
 
 def start_weights(initial_w: Any, p: int) -> Array:
     """Return the initial weights (p,) from as many numbers, or from one for all of them."""
-    check_memory(f"The weights of {p} features", 8.0 * p, "Use fewer features.")
+    check_memory(f"The weights of {p} features", 8 * p, "Use fewer features.")
     weights = numbers("'initial_w'", initial_w)
     if weights.shape not in ((), (p,)):
         raise bad_request("The shape of 'initial_w'", f"be () or ({p},)", weights.shape)
