@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import isfinite, log2, nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -251,7 +251,8 @@ def advise(
     """
     horizon.check(task)
     schedule = check_schedule(schedule)
-    several = learners if isinstance(learners, Iterable) and not isinstance(learners, str) else [learners]
+    listed = isinstance(learners, Iterable) and not isinstance(learners, str) and getattr(learners, "ndim", 1) > 0
+    several: Iterable[Any] = learners if listed else [learners]
     rules = list(dict.fromkeys(map(find, several)))
     squares = np.asarray(task.sparse_features.multiply(task.sparse_features).sum(axis=1)).ravel()
     mean_square, off_policy = float(task.visits @ squares), bool(np.ptp(task.transitions.rho) > 0)

@@ -95,7 +95,7 @@ class TileCoder(Features):
         self.wrap = np.array([boolean("'wrap'", one) for one in for_each("'wrap'", wrap, dimensions)])
         self.columns = self.tiles + ~self.wrap  # a shifted grid needs one tile more, unless it wraps around
         whole = self.tilings * int(np.prod(self.columns, dtype=object))
-        self.size = None if size is None else whole_number("'size'", size, at_least=self.tilings)
+        self.size = None if size is None else whole_number("'size'", size, at_least=self.tilings, at_most=2**62)
         if self.size is None and whole > 2**31:
             hint = "Use fewer tiles, or hash them with size=."
             raise bad_request("The number of tiles", "be at most 2³¹", whole, hint)
