@@ -200,8 +200,7 @@ def as_actions(values: Any) -> Any:
         found = list(map(number_of, values.tolist()))
         if None not in found:
             numbers = np.array(found, float)
-            large = np.isfinite(numbers).all() and (np.abs(numbers) >= EXACT).any()
-            large = large and all(map(spells_whole, values.tolist()))
+            large = (np.abs(numbers) >= EXACT).any() and all(map(spells_whole, values.tolist()))
             values = np.array([int(cell) for cell in values.tolist()]) if large else numbers
     if values.dtype.kind == "b":
         return values.astype(np.int64)
