@@ -1,4 +1,4 @@
-"""What a step of AutoLearner costs beside one of a Learner with GTD2, in nanoseconds of one core.
+"""Compare the time of an update of AutoLearner with GTD2 in Learner, in nanoseconds on one core.
 
 python -m benchmarks.auto_learner
 """

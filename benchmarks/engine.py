@@ -1,11 +1,12 @@
-"""The lane engine against hand-written C and a plain NumPy loop, in one run on one core.
+"""Compare the lane engine with hand-written C and a plain NumPy loop, on one core.
 
     python -m benchmarks.engine [--task random_walk] [--json]
 
-C is compiled on the spot where there is a C compiler. "/ C" is the engine's time over C's, "NumPy /" NumPy's over ours.
-Times are nanoseconds of CPU time per update of one lane, the best of several interleaved calls; compare them as ratios
-within one run only. What is timed is the kernel on a trajectory made before, errors after every episode (or 100 steps)
-included; making the trajectory, which all lanes of all learners share, is timed apart, and so is compiling.
+C is compiled on the spot if there is a C compiler. "/ C" is the engine's time relative to C's, "NumPy /" NumPy's time
+relative to the engine's. Times are nanoseconds of CPU time per update of one lane, the best of several interleaved
+calls; compare them only as ratios within one run. The time is that of the kernel on a given trajectory, including
+errors after every episode (or 100 steps). Compiling and making the trajectory, which all lanes of all learners share,
+are measured separately.
 """
 
 import json

@@ -1,16 +1,16 @@
-"""What each study of the paper costs, against C for the same learners, lanes and updates.
+"""Compare the time of each study of the paper with C for the same learners, lanes and updates.
 
     python -m benchmarks.paper [--quick] [--json]
 
-For each task of a study, all its settings are advanced over a short piece of a run, as a unit of a sweep does it:
-sampling, cutting into segments, every block, errors. C advances blocks of the same lanes over a piece of the same
-length; sampling is not counted for it. Both are timed in turns on one core, in CPU time, so other work on the machine
-does not count, and the best time is scaled up to the study. C has no natural learners: GTD2 and TDC stand for them.
-Studies with a learner that has no counterpart in C are not measured; they are named at the end.
+For each task of a study, all its settings run over a short piece of a run, as in a unit of a sweep: sampling, division
+into segments, every block, errors. C runs blocks of the same lanes over a piece of the same length, without sampling.
+Both are timed alternately on one core in CPU time, so other work on the machine does not count, and the best time is
+scaled up to the study. C has no natural learners: GTD2 and TDC stand for them. Studies with a learner that has no
+counterpart in C are not measured; the program lists them at the end.
 
-Studies have settings in common. The last row is what `gradient-dd reproduce` runs of them: each setting once, and the
-studies that run in the same way in shared units. --quick times one setting of each learner over a few steps of the
-first task of each study: it shows that everything runs, not how fast.
+Studies have settings in common. The last row is the work of `gradient-dd reproduce`: each setting once, with similar
+studies in shared units. --quick times one setting of each learner over a few steps of the first task of each study. It
+checks that everything runs, and does not measure speed.
 """
 
 import json

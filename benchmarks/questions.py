@@ -1,13 +1,13 @@
-"""Thousands of questions about one stream, TD(0.9) in single precision, against C of the same layout and NumPy.
+"""Compare thousands of questions about one stream, TD(0.9) in single precision, with C and NumPy.
 
     python -m benchmarks.questions
 
-The case of Modayil, White & Sutton (2014): 2,160 predictions, 540 signals at four time scales, from 6,065 binary
-features of which 457 are active, here one in each of 457 tilings. In each step a share of the tilings comes to another
-tile: 5 % for a body that moves; all of them is the worst case, in which the trace reaches every feature. Then growth
-over questions and features. Milliseconds are those of one core for one step of all questions: whole calls of
-`update_many`, the numbers of `summary` included, the best of several interleaved calls. NumPy computes all questions in
-one expression with dense traces.
+The problem is that of Modayil, White & Sutton (2014): 2,160 predictions, 540 signals at four time scales, from 6,065
+binary features of which 457 are active, here one in each of 457 tilings. In each step the active tile of a share of the
+tilings changes: 5 % for a moving body, and 100 % as the worst case, in which the trace reaches every feature. More rows
+vary the numbers of questions and features. Times are milliseconds on one core for one step of all questions: whole
+calls of `update_many`, including the numbers of `summary`, the best of several interleaved calls. C has the same memory
+layout. NumPy computes all questions in one expression with dense traces.
 """
 
 import ctypes

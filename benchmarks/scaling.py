@@ -1,4 +1,4 @@
-"""How the lane engine scales: with features, lanes, the age of the weights, and threads; and its memory.
+"""Measure how the lane engine scales with features, lanes, the age of the weights and threads; and its memory.
 
 python -m benchmarks.scaling
 """

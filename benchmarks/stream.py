@@ -1,10 +1,10 @@
-"""Transitions of a user's own with a million features, against C and other libraries.
+"""Compare updates from a user's log with a million features with C and other libraries.
 
     python -m benchmarks.stream
 
-A row is one transition of a shuffled log. Gradient-DD learns from it here and in C. scikit-learn, river and Vowpal
-Wabbit have no TD learner: theirs is one step of linear regression on x alone, which is half of the reading.
-Times are those of the processor in this process, so that other work on the machine disturbs them less.
+A row is one transition of a shuffled log. Gradient-DD learns from it in this package and in C. scikit-learn, river and
+Vowpal Wabbit have no TD learner, so they make one step of linear regression on x, which needs half of the reading.
+Times are processor time of this process, which reduces the influence of other work on the machine.
 """
 
 import ctypes

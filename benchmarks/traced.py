@@ -1,9 +1,9 @@
-"""Learners with a trace, against C of the same layout, JAX and a plain NumPy loop.
+"""Compare learners with a trace with C of the same memory layout, JAX and a plain NumPy loop.
 
     python -m benchmarks.traced
 
-The plain loop runs one setting at a time, as public benchmarks of these learners do. No errors are taken. Times are
-nanoseconds of CPU time per update of one lane, the best of several interleaved calls; compare them within one run only.
+The plain loop runs one setting at a time, as public benchmarks of these learners do. No errors are computed. Times are
+nanoseconds of CPU time per update of one lane, the best of several interleaved calls; compare them only within one run.
 """
 
 import ctypes

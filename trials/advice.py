@@ -1,12 +1,11 @@
-"""How good advice is: its error over that of the best setting of the paper's grids, on runs that neither has seen.
+"""Compare the advice of `analyse` with the best settings of the paper's grids, on separate runs.
 
     python -m trials.advice                  all cases: about 20 minutes on two cores
-    python -m trials.advice walk-20 boyan    the cases whose names begin so
+    python -m trials.advice walk-20 boyan    the cases whose names begin with these words
 
-Every piece of advice is made in a process of its own, with no kernels on disk, so its seconds include starting Python
-and compiling. The best setting of a grid is the one with the least mean error on the very runs that judge it, which
-favours it. The grids are the paper's, with its five learners; a random MDP has those of the walk. No choice of ours was
-made with the seeds of these MDPs.
+Each case runs in its own process without kernels on disk, so its time includes starting Python and compiling. The best
+setting of a grid has the lowest mean error on the very runs that judge it, which favours the grid. The grids are the
+paper's, with its five learners; random MDPs use the grids of the walk. No design choice used the seeds of these MDPs.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""Does `NetworkControl` learn CartPole? Returns of the greedy policy after 20,000 steps, for five seeds.
+"""Train `NetworkControl` on CartPole for 20,000 steps, and print returns of the greedy policy for five seeds.
 
     python -m trials.cart_pole [--seeds N] [--steps N]
 
-The settings are those of docs/how-to/networks.md.
+The settings are the same as in docs/how-to/networks.md.
 """
 
 from collections.abc import Sequence

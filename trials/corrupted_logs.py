@@ -1,9 +1,9 @@
-"""Logs that are corrupted on purpose: types for the trial of trust.
+"""Make corrupted logs for the trial of trust.
 
-python -m trials.corrupted_logs          rows and truth of one log of each type
+python -m trials.corrupted_logs          rows and true value of one log of each type
 
-A type is a function of a seed. A corrupted log was valid before one thing was done to it; its truth is that of the
-valid log.
+A type is a function of a seed. Each function corrupts a valid log in one way. The true value is the value of the valid
+log.
 """
 
 from functools import cache

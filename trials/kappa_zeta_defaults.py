@@ -1,14 +1,15 @@
-"""Better defaults for Gradient-DD than κ = ζ = 1? Searched on some random tasks, tested on others, with equal budgets.
+"""Search for better defaults of Gradient-DD than κ = ζ = 1, and test them on other random tasks.
 
     python -m trials.kappa_zeta_defaults             all tasks: some minutes
-    python -m trials.kappa_zeta_defaults --tasks 2   two tasks of each kind
+    python -m trials.kappa_zeta_defaults --tasks 2   two tasks of each type
 
-Tasks are random MDPs with constant step sizes, 10,000 steps: on-policy, off-policy, and off-policy where TD diverges;
-the goal is the TD fixed point. On the design tasks every (κ, ζ) and every (u, ζ), κ = u/α, is tried with α tuned; the
-pair with the lowest geometric mean over off-policy tasks is proposed. On unseen tasks it stands against all others with
-α alone tuned, and every learner with 144 settings over all its parameters. Settings are chosen on 6 runs and shown on
-10 others. Numbers are geometric means of the error over that of the rival that was best on the 6 runs (TD, TDRC, HTD,
-TDC or GTD2 with 144 settings), with 95 % intervals over tasks. An error counts at most 100 times the rival's.
+Tasks are random MDPs with constant step sizes and 10,000 steps: on-policy, off-policy, and off-policy where TD
+diverges. The goal is the TD fixed point. On the design tasks, the search tries every (κ, ζ) and every (u, ζ) with
+κ = u/α, and tunes α. It proposes the pair with the lowest geometric mean over off-policy tasks. The unseen tasks
+compare this pair with all others, tuning only α, and all learners with 144 settings over all their parameters. Settings
+are selected on 6 runs and tested on 10 others. The numbers are geometric means of the error relative to the best rival
+on the 6 runs (TD, TDRC, HTD, TDC or GTD2 with 144 settings), with 95 % intervals over tasks. Errors are capped at 100
+times the error of the rival.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,12 +1,13 @@
-"""Attacks on AutoLearner, and streams that change.
+"""Test AutoLearner on hostile tasks and on streams that change.
 
     python -m trials.learner_attacks
 
-Fixed before it was run. Attacks, 10 tasks of 20,000 steps each and 5 runs: one feature; rewards with t-noise of 1.5
-degrees of freedom; weights that start ten times as far off on the other side; ratios of 50; A nearly singular; a Boyan
-chain of 2,000 steps. Told is the error at the end over the first error, and how many runs end above it and above 3 ×.
-Changes, 10 tasks: in the middle of 40,000 steps rewards change sign and size, or the target policy changes. Told is the
-mean error after it over that of an `AutoLearner` that starts there anew.
+The protocol was fixed before the run. There are 10 hostile tasks of each type with 20,000 steps and 5 runs: one
+feature; rewards with t-noise of 1.5 degrees of freedom; initial weights ten times as far off on the other side; ratios
+of 50; a nearly singular A; a Boyan chain with 2,000 steps. The program prints the final error relative to the initial
+error, and the numbers of runs that end above 1 and above 3 times the initial error. In 10 more tasks of 40,000 steps,
+rewards change sign and size in the middle, or the target policy changes. The program prints the mean error after the
+change relative to an `AutoLearner` that starts there.
 """
 
 import json

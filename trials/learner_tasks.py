@@ -1,9 +1,10 @@
-"""The tasks of the trial in docs/evidence/auto-learner.md: ten small types, greedy targets, and three large types.
+"""Make the tasks of the trial of AutoLearner: ten small types, greedy targets, and three large types.
 
-    python -m trials.learner_tasks          features, first error and whether TD is stable, of one task of each kind
+    python -m trials.learner_tasks          features, initial error and stability of TD for one task of each type
 
-Each kind is described at its function. TD is mostly unstable in hover, fishery and reach. The targets of improved are
-nearly greedy. Ads, reach and the large kinds have dependent features: the values of the fixed point are unique still.
+The docstring of each function describes its type; docs/evidence/auto-learner.md describes the trial. TD is mostly
+unstable in hover, fishery and reach. The targets of improved are nearly greedy. Ads, reach and the large types have
+dependent features, but the values of the fixed point are still unique.
 """
 
 from collections.abc import Callable, Iterator

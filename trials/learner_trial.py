@@ -1,11 +1,12 @@
-"""The whole trial of AutoLearner against tuned rivals, as docs/evidence/auto-learner.md fixes it.
+"""Run the whole trial of AutoLearner against tuned rivals (docs/evidence/auto-learner.md).
 
     python -m trials.learner_trial [--reduced] [--steps N] [--done] [--workers N] [--out learner_trial]
 
-Whoever wrote its kinds of tasks had not seen the learner, and whoever designed the learner had not seen them before a
-first trial on other seeds, after which directions got shares of their own. 60 small tasks (6 of each of 10 kinds, of
-20,000, 2,000 and 50,000 steps in turn), 12 greedy targets, 3 large ones and one of 300,000 steps. 2 runs to tune, 3
-to show. It goes on where it was stopped. --reduced runs 18 tasks of nine other kinds, 20,000 steps each.
+The author of the task types had not seen the learner. The designer of the learner had not seen the types before a first
+trial on other seeds, after which the learner gave each direction its own share. There are 60 small tasks
+(6 of each of 10 types, with 20,000, 2,000 and 50,000 steps in turn), 12 greedy targets, 3 large tasks and one task with
+300,000 steps. Rivals are tuned on 2 runs and tested on 3 others. The same command resumes a stopped trial. --reduced
+runs 18 tasks of nine other types with 20,000 steps each.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""How often do the intervals hold the truth? Logs of tasks whose values are known, evaluated one after the other.
+"""Measure how often intervals contain the truth, on logs of tasks with known values.
 
 python -m trials.log_coverage
 """

@@ -1,9 +1,9 @@
-"""Valid logs whose truth is known: types of logs for the trials of evaluation, comparison and trust.
+"""Make valid logs with known true values, for the trials of evaluation, comparison and trust.
 
-    python -m trials.logs          rows, episodes and the truth of one log of each kind
+    python -m trials.logs          rows, episodes and true value of one log of each type
 
-A kind is a function of a seed. Its dynamics, its policies and the truth are fixed; the seed draws the log. The truth is
-solved from the table where there is one, else it is the mean of 10,000 episodes of the target policy.
+A type is a function of a seed. The dynamics, the policies and the true value are fixed; the seed draws the log. The
+true value comes from the table if there is one, and otherwise from the mean of 10,000 episodes of the target policy.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,10 @@
-"""Does the DD term help a network? Prediction, control, the spiral, and a ledger that was registered before.
+"""Test whether the DD term helps a network: prediction, control, the spiral, and registered predictions.
 
     python -m trials.networks_trial [--runs 30] [--updates 1500] [--out networks_trial]
 
-Every learner is tuned on 2 seeds and shown on others. Each cell is one file of the folder, so that a trial that was
-stopped continues where it was. The folder also holds networks.csv, networks-mechanism.csv and claims.json; the answer
-and the ledger are printed. It needs the extra `neural`.
+Every learner is tuned on 2 seeds and tested on others. Each cell of the trial is one file of the folder, so the same
+command resumes a stopped trial. The folder also has networks.csv, networks-mechanism.csv and claims.json. The program
+prints the answer and the verdicts on the predictions. It needs the extra `neural`.
 """
 
 import csv

@@ -1,6 +1,6 @@
-"""Valid logs that look odd: more types for the trial of trust.
+"""Make unusual but valid logs for the trial of trust.
 
-python -m trials.odd_logs          rows and truth of one log of each type
+python -m trials.odd_logs          rows and true value of one log of each type
 
 A type is a function of a seed.
 """

@@ -1,10 +1,10 @@
-"""How long evaluations take, and how much memory: each part in a process of its own.
+"""Measure the time and the memory of evaluations, each in its own process.
 
     python -m trials.policy_speed                        all parts
     python -m trials.policy_speed --part "50 policies" --part taxi
 
-Seconds are of the processor and of the clock, memory is the largest of the process. BLAS has one thread, as in the
-command line. "digits" needs scikit-learn, "folder, two workers" needs the extra `cluster`.
+The program prints processor seconds, wall seconds and the peak memory of each process. BLAS has one thread, as in the
+command line. "digits" needs scikit-learn, and "folder, two workers" needs the extra `cluster`.
 """
 
 import os

@@ -1,10 +1,10 @@
-"""Which orderings that others have published come out here, on Collision, Four Rooms and the problems of TDRC?
+"""Check which published orderings of learners are confirmed on Collision, Four Rooms and the problems of TDRC.
 
     python -m trials.published_orderings
 
-Published are orderings only, and areas that we read off a figure. Tuned over λ, learners have the errors of the shipped
-standings; with a given λ they are tuned by the same search with that λ fixed. An ordering comes out where the whole
-95 % interval of the paired ratio lies on the published side.
+The publications give orderings, and areas that were read off a figure. Learners that are tuned over λ have the errors
+of the shipped standings. For a given λ, the same search tunes the other parameters. An ordering is confirmed if the
+whole 95 % interval of the paired ratio lies on the published side.
 
 Collision, Four Rooms   Ghiassian & Sutton (2021). The authors call TDC GTD.
 TDRC                    Ghiassian et al. (2020), figure 1: area under the root of the mean squared projected Bellman

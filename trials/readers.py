@@ -1,11 +1,11 @@
-"""Made-up logs through every reader: the same transitions from each form of a log, or a refusal by each.
+"""Read random logs in every format: all formats must give the same transitions, or all must refuse.
 
     python -m trials.readers --count 2000
 
-A log is made of columns of plain cells: observations as columns or as lists, rewards, flags in several spellings, names
-of episodes of several kinds, ratios. Half of the logs get an odd cell. The log is written as a dictionary, a data
-frame, a Parquet file, a CSV file, a .npz file and a .npy file, as far as the form can hold its cells, and read with
-`LogReader`, with and without skipping of bad rows.
+A log consists of columns of plain cells: observations as columns or as lists, rewards, flags in several spellings,
+names of episodes of several types, ratios. Half of the logs get an unusual cell. The log is written as a dictionary, a
+data frame, a Parquet file, a CSV file, a .npz file and a .npy file, if the format can represent its cells, and read
+with `LogReader`, with and without skipping of bad rows.
 """
 
 import csv

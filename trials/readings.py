@@ -1,15 +1,15 @@
-"""What two choices change: how long runs are, and the final 100 steps in place of 100 episodes.
+"""Measure the effect of two choices: the length of runs, and the last 100 steps instead of 100 episodes.
 
     python -m trials.readings [--part lengths | steps] [results]
 
 `results` is the folder of a reproduction at the full scale.
 
-lengths   The paper gives no length for the Boyan chain and for Baird. Curves of all settings are in the store: learners
-          are tuned, as the paper has it, for their error after so many episodes or steps on one half of the runs, and
-          compared on the other half.
-steps     The text of 5.1 averages "the final 100 steps", its captions "the last 100 episodes". The settings that were
-          selected on the walk run again, on 20 new runs of as many steps as 20,000 episodes have on average, and their
-          error is taken after each of the last 100 steps.
+lengths   The paper gives no length for the Boyan chain and for Baird's counterexample. The store has the curves of all
+          settings. Learners are tuned for their error after a number of episodes or steps on one half of the runs, as
+          in the paper, and compared on the other half.
+steps     The text of 5.1 averages "the final 100 steps", its captions "the last 100 episodes". The selected settings of
+          the walk run again on 20 new runs, with as many steps as 20,000 episodes have on average. Their error is the
+          mean over the last 100 steps.
 """
 
 from collections.abc import Iterator

@@ -1,11 +1,11 @@
-"""How far the answer depends on the search: the ratios to TD with a budget, and with twice the budget.
+"""Measure how much ratios to TD depend on the search budget: the usual budget and twice the budget.
 
     python -m trials.search_robustness [STUDY ...] [--learners NAME ...] [--times 1 2] [--out FOLDER] [--workers N]
 
 Every learner is tuned by the search of `gradient-dd reproduce` (src/gradient_dd/experiments/paper/studies.py). With
 --times 2 the search has twice the settings in every stage. Each selected setting runs on the same 100 test runs. A row
-of the table has the error of a learner over TD's with its 95 % interval, for each budget, and says whether one estimate
-lies outside the interval of the other. FOLDER keeps all results; a second call runs only what is missing.
+of the table has the error of a learner relative to TD's with its 95 % interval for each budget, and says whether one
+estimate lies outside the interval of the other. FOLDER stores all results; a second call runs only missing ones.
 """
 
 from collections.abc import Iterator, Sequence

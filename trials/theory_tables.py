@@ -1,8 +1,8 @@
-"""What the mean of each learner converges to, and the largest stable step sizes: two tables of the theory page.
+"""Compute two tables of the theory page: the limit of the mean of each learner, and the largest stable step sizes.
 
     python -m trials.theory_tables
 
-Everything is exact. The limits of the mean square take minutes.
+All results are exact. The limits in mean square take minutes.
 """
 
 from collections.abc import Iterator

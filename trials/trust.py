@@ -1,9 +1,10 @@
-"""How reliable are verdicts? Corrupted logs that are trusted although the truth is outside, and false alarms.
+"""Measure how reliable verdicts are: trusted logs with the truth outside the interval, and false alarms.
 
-    python -m trials.trust                     all kinds, 20 seeds each
-    python -m trials.trust --only drift        kinds whose names have this word
+    python -m trials.trust                     all types, 20 seeds each
+    python -m trials.trust --only drift        types whose names contain this word
 
-Limits were set on seeds below 2,000; seeds from 7,000 on were fixed before the evaluation was run on them.
+The limits of the checks were chosen on seeds below 2,000. The seeds from 7,000 on were fixed before the evaluation was
+run on them.
 """
 
 from collections import Counter

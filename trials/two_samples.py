@@ -1,4 +1,4 @@
-"""Does PGTD2 win on Collision at λ = 0 because it uses its sample twice?
+"""Test whether PGTD2 is best on Collision at λ = 0 because it uses its sample twice.
 
     python -m trials.two_samples
 
@@ -7,8 +7,8 @@ PGTD2 without a trace, with an independent second sample in its second half step
     η_m = η + β (ρ δ − x·η) x,              w_m = w + α ((x·η) x − ρ γ (x·η) x')
     η ← η + β (ρ₂ δ_m − x₂·η_m) x₂,         w ← w + α ((x₂·η_m) x₂ − ρ₂ γ₂ (x₂·η_m) x₂')
 
-The published learner takes the same sample twice, and then does not converge to the TD fixed point. Here the second
-sample comes from a stream of its own. With `reuse` it is `pgtd2` itself. Both are tuned on 20 runs and tested on 50.
+The published learner uses the same sample twice, and then does not converge to the TD fixed point. Here the second
+sample comes from a separate stream. With `reuse` the learner is `pgtd2`. Both are tuned on 20 runs and tested on 50.
 """
 
 from collections.abc import Sequence

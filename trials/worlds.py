@@ -1,4 +1,4 @@
-"""Small worlds that make logs quickly: tables, CartPole, Mountain Car and a shop; many episodes at once.
+"""Simulate small worlds that make logs quickly: tables, CartPole, Mountain Car and a shop.
 
 python -m trials.worlds
 """

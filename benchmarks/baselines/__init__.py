@@ -1,4 +1,4 @@
-"""What the engine is measured against: the C of `baseline.c`, compiled on the spot, and a plain NumPy loop."""
+"""The baselines of the engine: the C program `baseline.c`, compiled on the spot, and a plain NumPy loop."""
 
 import ctypes
 import shutil

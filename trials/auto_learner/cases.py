@@ -1,15 +1,15 @@
-"""The tasks of the reduced trial, of kinds on which nothing was designed, and what every task of a trial is.
+"""The tasks of the reduced trial of AutoLearner, whose types were not used for its design.
 
-    ring      a random walk on a ring, cosines for features; the target drifts
-    queue     a queue with two speeds of service, powers of its length for features: they are correlated
+    ring      a random walk on a ring with cosine features; the target drifts
+    queue     a queue with two service speeds and correlated features: powers of its length
     torus     a torus of two dimensions with overlapping tiles: sparse features, up to 5,000
-    rooms     states in groups, one feature each; the target stays more often than the behaviour
-    branches  few successors of each state (Garnet), binary features; on policy and off policy
+    rooms     states in groups with one feature each; the target stays more often than the behaviour policy
+    branches  few successors of each state (Garnet), binary features; on-policy and off-policy
     greedy    a target that nearly maximises a sum of features: TD is mostly unstable
     small     one or two features, more states than features: TD is often unstable
-    Baird     Baird's counterexample with sizes and first weights of its own
+    Baird     Baird's counterexample with random sizes and initial weights
 
-Every task is made from its seed, so that a design suite and a trial never share one.
+Every task depends only on its seed, so that a design suite and a trial never share a task.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,8 +1,8 @@
-"""What `AutoLearner` is compared with, on one run of a task: tuned rules as they are and averaged, and LSTD.
+"""The rivals of `AutoLearner` on one run of a task: tuned rules with last and averaged weights, and LSTD.
 
-Each rival has 15 step sizes, some of them times two ratios of step sizes. TD and TDRC also have tapered steps, α/(1 +
-t/τ) with τ a tenth of the run. Every setting is measured twice: its weights, and their average over the last half to
-three quarters of the run so far. All see the same transitions.
+Each rival has 15 step sizes, and some have two ratios of step sizes. TD and TDRC also have tapered steps, α/(1 + t/τ)
+with τ a tenth of the run. Every setting is measured twice: with its last weights, and with their average over the last
+half to three quarters of the run so far. All rivals see the same transitions.
 """
 
 from collections.abc import Iterator

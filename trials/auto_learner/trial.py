@@ -1,8 +1,8 @@
-"""How a trial of `AutoLearner` is held, as docs/evidence/auto-learner.md fixes it.
+"""The protocol of a trial of `AutoLearner` (docs/evidence/auto-learner.md).
 
-Every learner is tuned on some runs of each task and shown on others, for every task alone. The measure of a learner on
-a task is the mean over all points of ‖X(w − w*)‖_D, w* being the TD fixed point, and its ratio to the smallest measure
-of the rivals there: as they are, or the better of each as it is and averaged.
+Every learner is tuned on some runs of each task and tested on others, separately for every task. The measure of a
+learner on a task is the mean over all points of ‖X(w − w*)‖_D, where w* is the TD fixed point. Its ratio is relative to
+the smallest measure of the rivals on this task, with last weights, or with the better of last and averaged weights.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""The trial: every learner is tuned on some seeds and shown on others, for each problem, way of sampling and optimiser.
+"""The cells of the trial: learners tuned on some seeds and tested on others, for each problem and optimiser.
 
-A cell is one problem with one way of sampling (`stream`: the last transition; `replay`: batches from all so far) and
-one optimiser. Its learners share streams, first weights and batches. The measure of a run is its mean error over the
-second half; the setting with the smallest mean over the tuning seeds is shown on the others.
+A cell is one problem with one type of sampling (`stream`: the last transition; `replay`: batches from all previous
+ones) and one optimiser. Its learners share streams, initial weights and batches. The measure of a run is its mean error
+over the second half; the setting with the smallest mean over the tuning seeds is tested on the other seeds.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Lanes of agents that act: settings × seeds on one environment, in one compiled program.
+"""Lanes of control agents: settings × seeds on one environment, in one compiled program.
 
-Every lane has its own environment, memory of transitions and random numbers. An episode that is longer than the
-environment's limit is cut off, and its last transition still bootstraps.
+Every lane has its own environment, transition memory and random numbers. Episodes are truncated at the environment's
+limit, and their last transition still bootstraps.
 """
 
 from collections.abc import Sequence

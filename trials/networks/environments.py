@@ -1,7 +1,7 @@
 """Mountain Car, Acrobot and Cart Pole as functions of arrays, so that lanes of agents run in one compiled program.
 
-The equations are those of Gymnasium, and one step from any state agrees with Gymnasium's to rounding. A state is the
-environment's own; what an agent sees is the observation, scaled to about [−1, 1].
+The equations are Gymnasium's, and one step from any state agrees with Gymnasium's to rounding. The state is the
+environment's own; agents see the observation, which is scaled to about [−1, 1].
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What was found, in words: a sentence for each prediction, and the answer of the whole trial."""
+"""Describe the findings: a sentence for each prediction, and the answer of the whole trial."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

@@ -1,7 +1,7 @@
-"""Several rules as one, for lanes: each lane says by number which rule it follows.
+"""Several rules as one, for lanes: a number says which rule each lane follows.
 
-A step is a function of a few numbers for each transition, and costs nothing beside the passes through a network. So
-one compiled program computes the steps of all its rules and takes the one of the lane.
+The step of a rule costs nothing compared with the passes through a network. So one compiled program computes the steps
+of all its rules and selects the step of the lane's rule.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """Lanes of networks: settings × seeds × rules in one compiled program, in groups of a fixed width.
 
-A program is compiled for WIDTH lanes, and the last group is filled up with copies. So the bits of a lane depend neither
-on how many lanes there are nor on where it stands: JAX sums in another order for another number of lanes.
-A lane that diverges stands still from there on, and its errors are inf; its neighbours do not notice.
+A program is compiled for WIDTH lanes, and the last group is filled with copies. So the bits of a lane depend neither on
+the number of lanes nor on its position, although JAX sums in another order for another number of lanes. A diverged lane
+stops and has infinite errors; the other lanes are not affected.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""The ledger: predictions that were registered before the trial was run, each with what decides it.
+"""The predictions that were registered before the trial, each with its criterion.
 
-Every prediction has a second one beside it, `own`, which was written by who built the trial, before the trial was run
-at its scale. Both stay as they were written; the verdict says what was found.
+Every prediction has a second one, `own`, which the author of the trial wrote before the trial was run at its scale.
+Both remain as they were written; the verdict describes the result.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The prediction problems: streams of transitions, and the states and values that errors are taken over."""
+"""The prediction problems: streams of transitions, and the states and values of the error measure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,8 +1,8 @@
 """The spiral of Tsitsiklis and Van Roy: a value function of one weight on which TD diverges although it is on-policy.
 
-Three states in a ring; each stays or goes on with ½; no rewards, γ = 0.9. The values of the three states wind about the
-origin, V = (a cos(ω w) − b sin(ω w)) e^{ε w}, and are 0 only as w → −∞. It is a network to every rule: only `values`
-differs. Constants as Maei et al. (2009) have them.
+There are three states in a ring; each stays or moves on with probability ½. There are no rewards, and γ = 0.9. The
+values of the three states spiral around the origin, V = (a cos(ω w) − b sin(ω w)) e^{ε w}, and approach 0 only as
+w → −∞. To every rule the spiral is a network; only `values` differs. The constants are those of Maei et al. (2009).
 """
 
 from dataclasses import dataclass
