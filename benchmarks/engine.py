@@ -53,7 +53,7 @@ def alphas(top: float) -> np.ndarray:
 
 
 def horizon_of(task: Task) -> Horizon:
-    """Return a horizon beyond what is timed, with the paper's points."""
+    """Return a horizon longer than the timed piece, with the paper's points."""
     return Horizon(episodes=10**9) if task.episodic else Horizon(steps=10**9, every=100)
 
 
@@ -72,7 +72,7 @@ def fresh_block(task: Task, name: str, top: float) -> Block:
 
 
 def whole_call(block: Block, column: np.ndarray, segments: Segments) -> Callable[[], None]:
-    """Return a call that advances all lanes of a block, those that have diverged too, as the baselines do."""
+    """Return a call that advances all lanes of a block, including diverged lanes, as the baselines do."""
 
     def call() -> None:
         with subnormals_flushed():
@@ -84,7 +84,7 @@ def whole_call(block: Block, column: np.ndarray, segments: Segments) -> Callable
 def best_times(
     calls: dict[str, Callable[[], Any]], repeats: int, clock: Callable[[], float] = thread_time
 ) -> dict[str, float]:
-    """Return the shortest time of each call; the calls take turns, so that noise falls on all alike.
+    """Return the shortest time of each call; the calls are interleaved, so that noise affects all of them.
 
     It is CPU time of this thread by default, so other work on the machine does not count.
     """
@@ -154,7 +154,7 @@ def run_bench(on_progress: Callable[[str], None], only: str | None = None) -> di
 
 @contextmanager
 def on_one_core() -> Iterator[None]:
-    """Keep this process on one core for a while, where the system can."""
+    """Keep this process on one core for a while, if the system supports it."""
     before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     if before:
         os.sched_setaffinity(0, {max(before)})
@@ -166,7 +166,7 @@ def on_one_core() -> Iterator[None]:
 
 
 def machine() -> dict[str, Any]:
-    """Return what this was measured on."""
+    """Return a description of the machine."""
     import numba
 
     return {
@@ -198,7 +198,7 @@ def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def print_result(result: dict[str, Any]) -> None:
-    """Print the table, the time of a step of each trajectory, and what this was measured on."""
+    """Print the table, the time of a step of each trajectory, and a description of the machine."""
     print_table(HEAD, bench_table(result))
     for row in result["sampling"]:
         print(f"A step of the trajectory of {row['task']}, shared by all lanes: {row['ns_per_step']:.1f} ns.")
@@ -206,7 +206,7 @@ def print_result(result: dict[str, Any]) -> None:
 
 
 def print_progress(what: str) -> None:
-    """Print to stderr what is measured next."""
+    """Print the next measurement to stderr."""
     print(f"measuring {what}", file=sys.stderr, flush=True)
 
 

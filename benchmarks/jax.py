@@ -81,7 +81,7 @@ def jax_call(task: Task, name: str, column: np.ndarray, alphas: np.ndarray) -> C
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """Yield the time of an update of every learner on every task, ours and that of JAX."""
+    """Yield the time of an update of every learner on every task, for the engine and for JAX."""
     for task, top in CASES:
         column, segments = piece(task)
         for name in LEARNERS_IN_C:

@@ -64,7 +64,7 @@ def run_paper_bench(on_progress: Callable[[str], None], quick: bool = False) -> 
 
 
 def shared_studies(studies: list[Study]) -> list[Study]:
-    """Return studies of one task each that together are what a sweep runs of all: no setting twice."""
+    """Return studies of one task each that together have every setting of a sweep once."""
     groups: dict[Any, list[tuple[Any, Study]]] = {}
     for study in studies:
         for one in study.tasks:
@@ -95,7 +95,7 @@ def study_row(study: Study, on_progress: Callable[[str], None], piece_steps: int
 
 
 def seconds_per_step(study: Study, task: Task, steps: int, repeats: int) -> tuple[float, float | None]:
-    """Return what one step of all settings of a study costs the engine and C; None where there is no C compiler."""
+    """Return the time of one step of all settings of a study for the engine and C; None without a C compiler."""
     settings, how = list(study.settings()), (horizon_of(task), study.schedule, study.sampling)
     unit = LaneRun(task, settings, *how)
     column, segments = piece(task, steps, study.schedule, study.sampling)
@@ -122,7 +122,7 @@ def totals(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def paper_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Return the rows of the printed table; the sum and what is run of it last."""
+    """Return the rows of the printed table, with the sum and the work of a reproduction last."""
     sums = [{"study": "all"} | totals(result["studies"]), {"study": "all, each setting once"} | result["shared"]]
     return [
         (

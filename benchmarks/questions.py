@@ -31,7 +31,7 @@ HEAD = ("questions", "features", "active", "changing", "ours, ms", "C, ms", "/ C
 
 
 class Case(NamedTuple):
-    """A size of the problem: how many questions, features and active features, and the share of tilings that change."""
+    """A size of the problem: numbers of questions, features and active features, and the share of changing tilings."""
 
     questions: int = 2160
     features: int = 6065
@@ -59,7 +59,7 @@ def tiled_stream(case: Case, n: int) -> Integers:
 
 
 class Work(NamedTuple):
-    """What all contestants get: active features (n + 1, k), signals (n, signals), and the step size."""
+    """The data of all contestants: active features (n + 1, k), signals (n, signals), and the step size."""
 
     case: Case
     features: Integers
@@ -78,7 +78,7 @@ def make_work(case: Case, n: int) -> Work:
 
 
 def our_call(work: Work) -> tuple[Callable[[], Any], Questions]:
-    """Return a call of `update_many`, and the questions: signal by signal within a time scale, as C has them."""
+    """Return a call of `update_many`, and the questions: signal by signal within a time scale, in the order of C."""
     case, names = work.case, [f"signal {k}" for k in range(work.signals.shape[1])]
     asked = [Question(f"{name} {discount}", name, discount) for discount in DISCOUNTS for name in names]
     horde = Questions(
@@ -167,7 +167,7 @@ def numpy_call(work: Work) -> tuple[Callable[[], Any], Array]:
 
 
 def milliseconds(case: Case) -> tuple[dict[str, float], float]:
-    """Return the time of a step of all questions, ours and the others', and the megabytes of ours."""
+    """Return the time of a step of all questions for each program, and the megabytes of this package."""
     work = make_work(case, STEPS)
     ours, horde = our_call(work)
     calls = {"ours": ours}

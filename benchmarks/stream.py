@@ -45,7 +45,7 @@ class Log(NamedTuple):
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """What `update_many` takes."""
+        """The arguments of `update_many`."""
         pairs = (self.indices, self.values), (self.next_indices, self.next_values)
         return pairs[0], self.reward, self.discount, pairs[1], self.rho
 
@@ -125,7 +125,7 @@ def update_each(agent: Learner, log: Log) -> None:
 
 
 def measured(k: int, p: int) -> Iterator[tuple[str, float | str]]:
-    """Yield what was measured on rows of k features, and its nanoseconds a row or why there are none."""
+    """Yield each measurement on rows of k features, and its nanoseconds per row or the reason why there are none."""
     log = shuffled_log(CASES[k], k, p)
     few = Log._make(column[:SINGLE] for column in log)
     many, single = (Learner("gradient_dd", p, alpha=ALPHA) for _ in range(2))
@@ -149,7 +149,7 @@ def measured(k: int, p: int) -> Iterator[tuple[str, float | str]]:
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """Yield the rows of the printed table: every case, ours and the others."""
+    """Yield the rows of the printed table: every case and every library."""
     for k in CASES:
         found = dict(measured(k, FEATURES))
         in_c = found["C"]

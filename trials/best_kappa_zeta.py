@@ -42,7 +42,7 @@ PIECES = 16  # of a run, in each of which α stands still; they grow with the ru
 
 
 class PredictedErrors(NamedTuple):
-    """Root of the mean squared error at the end of a run, and its mean over all episodes; inf where it diverges."""
+    """Final root mean squared error of a run, and its mean over all episodes; inf if it diverges."""
 
     end: float
     mean_error: float
@@ -67,7 +67,7 @@ class SmallSteps:
         self.length = float(task.expected_length)
 
     def flow(self, setting: Setting, alpha: float) -> Array:
-        """Return F of a setting whose step size is now α."""
+        """Return F of a setting at the current step size α."""
         values, p = setting.values, len(self.A)
         if setting.rule.name == "td":
             return -self.A
@@ -78,7 +78,7 @@ class SmallSteps:
         return np.block([[-zeta * self.C, -zeta * self.A], [moved, np.zeros((p, p))]])
 
     def errors(self, setting: Setting) -> PredictedErrors:
-        """Return what is predicted of a setting."""
+        """Return the predicted errors of a setting."""
         if setting.rule.name not in KNOWN:
             raise bad_request("The learner", f"be one of {', '.join(KNOWN)}", Unquoted(setting.rule.name))
         p, alone = len(self.A), setting.rule.name == "td"
@@ -126,7 +126,7 @@ def cases() -> Iterator[Case]:
 
 
 def predicted(theory: SmallSteps, settings: Sequence[Setting]) -> list[tuple[Setting, PredictedErrors]]:
-    """Return the errors of all settings for which theory has one."""
+    """Return the errors of all settings that the theory covers."""
     found = []
     for setting in settings:
         try:

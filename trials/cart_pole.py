@@ -17,7 +17,7 @@ EPISODES = 20  # of the greedy policy
 
 
 def trained(seed: int, steps: int) -> gdd.NetworkControl:
-    """Return a learner after so many steps of Q-learning."""
+    """Return a learner after a number of steps of Q-learning."""
     environment, network = gymnasium.make("CartPole-v1"), gdd.Network(4, hidden=(64,))
     settings = {"alpha": 0.001, "optimiser": "adam", "epsilon": 0.1, "replay": 20_000, "batch": 32}
     agent = gdd.NetworkControl("td", network, actions=2, target_period=200, seed=seed, **settings)

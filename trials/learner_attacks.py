@@ -28,7 +28,7 @@ FIRST, TASKS, RUNS, STEPS = 76_000_000, 10, 5, 20_000
 
 
 class Attack(NamedTuple):
-    """Where an attack is made, and what it does to the rewards."""
+    """The tasks of an attack, and its effect on the rewards."""
 
     make: Callable[[int], Task]
     steps: int = STEPS
@@ -36,18 +36,18 @@ class Attack(NamedTuple):
 
 
 def off_policy(seed: int) -> Task:
-    """Return a random MDP whose target is not its behaviour."""
+    """Return a random MDP whose target policy differs from its behaviour policy."""
     return random_mdp(14, 3, 6, 0.95, seed=seed)
 
 
 def far_off(seed: int) -> Task:
-    """Return one whose first weights are as far off as −9 times the fixed point."""
+    """Return a task whose initial weights are −9 times the fixed point."""
     task = off_policy(seed)
     return replace(task, initial_weights=-9 * task.fixed_point)
 
 
 def large_ratios(seed: int) -> Task:
-    """Return one whose target nearly always takes an action that is taken one time in fifty."""
+    """Return a task whose target policy nearly always takes an action with behaviour probability 1/50."""
     rng, n = np.random.default_rng(seed), 10
     P, R = rng.dirichlet(np.full(n, 0.3), size=(n, 2)), rng.standard_normal((n, 2, n))
     rare = np.tile([0.98, 0.02], (n, 1))
@@ -75,7 +75,7 @@ ATTACKS = {
 
 
 def ends(attack: Attack) -> Iterator[float]:
-    """Yield the error at the end over the first error, of every task and run."""
+    """Yield the final error relative to the initial error, for every task and run."""
     for seed in range(FIRST, FIRST + TASKS):
         task = cases.aimed_at_the_fixed_point(attack.make(seed))
         for run in range(RUNS):
@@ -88,7 +88,7 @@ def ends(attack: Attack) -> Iterator[float]:
 
 
 def changed(kind: str, seed: int) -> tuple[Task, Task]:
-    """Return a task and what it becomes."""
+    """Return a task before and after its change."""
     before = random_mdp(14, 3, 6, 0.9, seed=seed)
     if kind == "rewards":
         after = replace(before, cumulant=-3 * before.outcomes.reward)
@@ -98,7 +98,7 @@ def changed(kind: str, seed: int) -> tuple[Task, Task]:
 
 
 def after_change(kind: str) -> Iterator[float]:
-    """Yield the mean error after the change over that of a learner that starts there."""
+    """Yield the mean error after the change relative to a learner that starts there."""
     for seed in range(FIRST + 100, FIRST + 100 + TASKS):
         before, after = changed(kind, seed)
         for run in range(RUNS):
@@ -114,7 +114,7 @@ def after_change(kind: str) -> Iterator[float]:
 
 
 def told(values: Array) -> dict[str, Any]:
-    """Return what is told of ratios."""
+    """Return a summary of ratios."""
     mean, tail = np.exp(np.log(values).mean()), np.quantile(values, 0.95)
     above = {"above 1": int((values > 1).sum()), "above 3": int((values > 3).sum())}
     return (

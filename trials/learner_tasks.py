@@ -71,7 +71,7 @@ def dice(seed: int) -> Task:
 
 
 def elevator(seed: int) -> Task:
-    """Return a lift with 6 to 9 floors and one call at a time; random Fourier features; first weights not zero."""
+    """Return a lift with 6 to 9 floors and one call at a time; random Fourier features; initial weights not zero."""
     rng = np.random.default_rng(seed)
     floors, p, asked = int(rng.integers(6, 10)), int(rng.integers(10, 31)), rng.uniform(0.2, 0.6)
     floor, call = grid(floors, floors + 1)
@@ -248,18 +248,18 @@ STEPS_IN_TURN = (USUAL, SHORT, LONG)  # of the tasks of a kind
 
 
 def case(make: Callable[[int], Task], seed: int, steps: int) -> Case:
-    """Return the task that is made from a seed, under the name of its kind."""
+    """Return the task of a seed, named after its type."""
     return Case(make.__name__, f"{make.__name__}, seed {seed}, {steps} steps", make(seed), steps)
 
 
 def small_cases(first: int, each: int = 3) -> Iterator[Case]:
-    """Yield so many small tasks of every kind, of 20,000, 2,000 and 50,000 steps in turn."""
+    """Yield a number of small tasks of every type, with 20,000, 2,000 and 50,000 steps in turn."""
     for place, make in enumerate(SMALL):
         yield from (case(make, first + 1000 * place + i, STEPS_IN_TURN[i % 3]) for i in range(each))
 
 
 def greedy_cases(first: int, each: int = 6) -> Iterator[Case]:
-    """Yield so many tasks whose targets are nearly greedy."""
+    """Yield a number of tasks whose targets are nearly greedy."""
     yield from (case(improved, first + 80_000 + i, USUAL) for i in range(each))
 
 
@@ -275,7 +275,7 @@ def long_case(first: int) -> Case:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print a line for each kind."""
+    """Print a line for each type."""
     parser_of(__doc__).parse_args(words)
     made = [*small_cases(1, each=1), *greedy_cases(1, each=1), *large_cases(1)]
     tasks = ((one.kind, aimed_at_the_fixed_point(one.task)) for one in made)

@@ -42,7 +42,7 @@ def whole() -> list[cases.Case]:
 
 
 def facts_of(rows: list[trial.Row]) -> dict[str, Any]:
-    """Return everything that the page quotes."""
+    """Return all numbers that the page quotes."""
     ends, peaks = ([error / row["start"] for row in rows for error in row[part]] for part in ("ends", "peaks"))
     free, _, tuned = trial.AUTO
     fixed, place, ratio = trial.best_fixed(rows)
@@ -84,7 +84,7 @@ def goal_line(name: str, value: float, bound: float) -> str:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run the trial and print what came out."""
+    """Run the trial and print the results."""
     parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=Path("learner_trial"))
     parser.add_argument("--reduced", action="store_true", help="18 tasks of nine other kinds")

@@ -21,7 +21,7 @@ Policy = Callable[[Array], Array]
 
 
 class KnownLog(NamedTuple):
-    """A log, the policy to evaluate, and what the policy is worth.
+    """A log, the policy to evaluate, and the value of the policy.
 
     log       columns by name;  target  observations (n, d) to probabilities (n, actions);  truth  its value
     features  as `evaluate_log` takes them, None for the default
@@ -71,7 +71,7 @@ TRUTHS: dict[tuple[int, str], tuple[Setting, float]] = {}  # by the setting, whi
 
 
 def truth_of(setting: Setting, name: str) -> float:
-    """Return what a policy is worth in a setting, computed once."""
+    """Return the value of a policy in a setting, computed once."""
     key = id(setting), name
     if key not in TRUTHS:
         TRUTHS[key] = setting, setting.world.value(setting.policies[name], setting.discount)
@@ -173,7 +173,7 @@ def bandit_setting() -> Setting:
 
 @cache
 def far_setting() -> Setting:
-    """A target that is far from what made the log: ratios alone say little after a few steps."""
+    """The target differs much from the logging policy: ratios alone carry little information after a few steps."""
     one = tabular_setting()
     world = one.world
     assert isinstance(world, TableWorld)
@@ -280,7 +280,7 @@ SETTINGS: dict[str, Callable[[], Setting]] = {
 
 
 def kind(name: str) -> Callable[[int], KnownLog]:
-    """Return a kind of logs: a function of the seed."""
+    """Return a type of logs: a function of the seed."""
     return lambda seed: drawn(SETTINGS[name](), seed)
 
 
@@ -288,7 +288,7 @@ KINDS: dict[str, Callable[[int], KnownLog]] = {name: kind(name) for name in SETT
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print what the kinds are."""
+    """Print the types."""
     parser_of(__doc__).parse_args(words)
     rows = []
     for name, make in KINDS.items():

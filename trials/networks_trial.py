@@ -78,7 +78,7 @@ def mechanism() -> dict[str, Any]:
 
 
 def table_rows(evidence: NetworkEvidence) -> Iterable[tuple[Any, ...]]:
-    """Yield every learner of every cell: the selected setting, and its errors on fresh seeds."""
+    """Yield every learner of every cell: the selected setting, and its errors on test seeds."""
     cells = [("prediction", *key, one) for key, one in evidence.prediction.items()]
     cells += [("control", world, "replay", "adam", one) for world, one in evidence.control.items()]
     return ((*where, label, *learner_row(where[0], facts)) for *where, one in cells for label, facts in one.items())
@@ -113,7 +113,7 @@ def write_findings(folder: Path, evidence: NetworkEvidence, verdicts: list[Claim
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run the trial and print what came out."""
+    """Run the trial and print the results."""
     parser = parser_of(__doc__)
     parser.add_argument("--runs", type=int, default=FULL.shown, help="seeds on which learners are shown")
     parser.add_argument("--updates", type=int, default=FULL.updates, help="updates of a prediction")

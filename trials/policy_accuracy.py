@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
 
 def answer(known: KnownLog, seed: int) -> Answer:
-    """Return what is said of one log."""
+    """Return the estimates of one log."""
     found = evaluate_log(known.log, target=known.target, discount=known.discount, features=known.features, seed=seed)
     headline = Interval(found.start_value, *found.start_interval)
     exact = found.parts["LSTD-Q"]

@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(known: KnownLog, found: PolicyComparison) -> Outcome:
-    """Return what following a comparison leads to."""
+    """Return the result of following a comparison."""
     worth = {name: known.worth(name) for name in known.policies}
     best, low = max(worth, key=lambda name: worth[name]), min(worth.values())
     spread = worth[best] - low

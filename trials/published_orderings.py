@@ -48,7 +48,7 @@ MADE: dict[tuple[str, str, float], Array] = {}
 
 
 class Outcome(NamedTuple):
-    """A comparison: what it is of, the ratio with its interval, and the side and bound that were published."""
+    """A comparison: its subject, the ratio with its interval, and the published side and bound."""
 
     words: str
     ratio: Interval
@@ -107,7 +107,7 @@ def high_variance() -> Iterator[Outcome]:
 
 
 def final_errors() -> Iterator[Outcome]:
-    """Yield the final error of ETD over those of others in both Rooms."""
+    """Yield the final error of ETD relative to others in both Rooms."""
     for problem in ("rooms", "rooms-high"):
         yield from compared(problem, ["etd"], ("td", "tdc", "gtd2", "vtrace"), "below", measure=1)
 

@@ -109,7 +109,7 @@ def one_kind(cells: list[Any]) -> list[Any]:
 
 
 def mixes_large(cells: list[Any]) -> bool:
-    """Return whether whole numbers stand beside others that would make them floats, and are too large for floats."""
+    """Return whether a column mixes floats with whole numbers that are too large for floats."""
     whole = [isinstance(cell, int) for cell in cells]
     return not all(whole) and any(isinstance(cell, int) and abs(cell) > 2**53 for cell in cells)
 
@@ -158,7 +158,7 @@ def in_columns(cells: Cells) -> Cells | None:
 
 
 def forms_of(cells: Cells, folder: Path) -> dict[str, Any]:
-    """Return the log in every form that can hold it."""
+    """Return the log in every format that can represent it."""
     kept = {name: pd.Series(column, dtype=object if mixes_large(column) else None) for name, column in cells.items()}
     forms: dict[str, Any] = {"dictionary": cells, "frame": pd.DataFrame(kept)}
     try:
@@ -196,7 +196,7 @@ def reading_of(log: Any, skip: bool) -> Any:
 
 
 def compare(seed: int) -> tuple[Counter[str], str]:
-    """Return counts for one made-up log, and the first disagreement between two forms in words."""
+    """Return counts for one random log, and the first difference between two formats in words."""
     counts: Counter[str] = Counter()
     cells = made_log(Random(seed))
     with tempfile.TemporaryDirectory() as folder:

@@ -46,7 +46,7 @@ def told(ours: Array, theirs: Array) -> str:
 
 
 def after(results: Results, task: str, line: Line, length: int) -> Array:
-    """Return the errors of a line after so many episodes or steps: tuned on half of the runs, shown on the others."""
+    """Return the errors of a line after a number of episodes or steps: tuned on half of the runs, tested on the others."""
     settings = list(results.study.settings())
     ours = [settings[place] for place in places(settings, line.has)]
     ends = np.cumsum(results.study.horizon.bin_sizes() * results.study.horizon.every)
@@ -69,7 +69,7 @@ def lengths(store: Path) -> Iterator[tuple[str, ...]]:
 
 
 def final_steps(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Yield the ratios on the walk by size, over the last 100 episodes of fresh runs and over the final 100 steps."""
+    """Yield the ratios on the walk by size, over the last 100 episodes of test runs and over the final 100 steps."""
     study, store = STUDIES["walk"], folder / "results.db"
     evidence = StudyEvidence(Results(study, store))
     for case, (task, *_) in evidence.cases.items():
@@ -94,7 +94,7 @@ def final_steps(folder: Path) -> Iterator[tuple[str, ...]]:
 
 
 def last_episodes(study: Study, store: Path, chosen: dict[str, Setting]) -> dict[str, Array]:
-    """Return the errors over the last 100 episodes on the fresh runs of a reproduction."""
+    """Return the errors over the last 100 episodes on the test runs of a reproduction."""
     (task,) = Results(study, store).tasks
     settings, errors = Results(study, store).errors(task)
     return {name: errors[settings.index(setting)] for name, setting in chosen.items()}

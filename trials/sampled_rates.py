@@ -55,7 +55,7 @@ class Measured(NamedTuple):
 
 
 class RateRow(NamedTuple):
-    """One row of `rates_table`. Rates are what the slowest mode loses in one step.
+    """One row of `rates_table`. A rate is the fraction that the slowest mode loses in one step.
 
     iid_first_order         α times the slowest rate of the mean flow with A: independent draws, α → 0
     trajectory_first_order  the same with A_eff of `effective`

@@ -30,7 +30,7 @@ Ratios = dict[tuple[str, str, str], Interval]  # by case, measure and learner
 
 
 def ratios(name: str, wanted: Sequence[str], times: int, job: Job) -> Ratios:
-    """Return the error of the wanted learners over TD's, on the test runs, with so many times the budget."""
+    """Return the error of learners relative to TD's on the test runs, with a multiple of the budget."""
     finals = tuple((times * count, runs) for count, runs in BUDGET.finals)
     larger = replace(BUDGET, coarse=times * BUDGET.coarse, refined=times * BUDGET.refined, finals=finals)
     base, study = job.at_scale(STUDIES[name]), job.at_scale(fully(STUDIES[name], larger))

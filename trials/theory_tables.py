@@ -39,7 +39,7 @@ def steady_state_bias(task: Task, setting: Setting, sampling: str = "trajectory"
 
 
 def largest_safe_alpha(task: Task, learner: str, sampling: str = "trajectory") -> float:
-    """Return the step size at which the mean square first becomes unstable, to a relative 1 %; 0 where none is stable.
+    """Return the smallest step size that is unstable in mean square, to a relative 1 %; 0 if none is stable.
 
     `exact_limits` gives the same for tasks of which it takes seconds.
     """

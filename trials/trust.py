@@ -22,7 +22,7 @@ FIRST_SEED = 7000
 
 
 class Outcome(NamedTuple):
-    """The verdict on a log, whether the interval holds the truth, and what spoke against trust."""
+    """The verdict on a log, whether the interval contains the truth, and the reasons against trust."""
 
     verdict: str
     holds: bool
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(kind: str, seed: int) -> Outcome:
-    """Return what is said of one log; a log that is refused is not trusted."""
+    """Return the verdict on one log; a refused log is not trusted."""
     log, options, truth = (VALID | CORRUPTED)[kind](seed)
     try:
         found = evaluate_log(log, seed=seed, **options)
@@ -52,7 +52,7 @@ def counts_of(outcomes: list[Outcome]) -> tuple[str, ...]:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print the counts of every kind, and the shares over all of them."""
+    """Print the counts of every type, and the shares over all of them."""
     parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=20, help="logs of each kind")
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
@@ -73,7 +73,7 @@ def main(words: list[str] | None = None) -> None:
 
 
 def print_shares(found: dict[str, list[Outcome]]) -> None:
-    """Print the three shares over all kinds."""
+    """Print the three shares over all types."""
     corrupted: list[Any] = [one for kind, several in found.items() if kind in CORRUPTED for one in several]
     valid = [one for kind, several in found.items() if kind in VALID for one in several]
     if corrupted:

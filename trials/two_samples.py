@@ -48,7 +48,7 @@ def main(words: list[str] | None = None) -> None:
 
 
 class Samples(NamedTuple):
-    """What happens at one step in every run: x and x' (runs, p); reward, discount and ρ (runs,)."""
+    """The transitions of one step in every run: x and x' (runs, p); reward, discount and ρ (runs,)."""
 
     x: Array
     x_next: Array
@@ -87,7 +87,7 @@ def mean_error_of_pgtd2(
 
 
 def gtd2_step(sample: Samples, w: Array, eta: Array, alpha: Array, beta: Array) -> tuple[Array, Array]:
-    """Return how GTD2 moves w and η, (settings, runs, p) each."""
+    """Return the moves of w and η by GTD2, (settings, runs, p) each."""
     x, x_next, reward, discount, rho = sample
     x_w, next_w, x_eta = (np.einsum("srp,rp->sr", v, y) for v, y in ((w, x), (w, x_next), (eta, x)))
     delta = reward + discount * next_w - x_w
@@ -102,7 +102,7 @@ def columns(tasks: Sequence[Task], runs: Sequence[int], seed: int, steps: int) -
 
 
 def samples(tasks: Sequence[Task], features: Array, outcome: NDArray[np.int32]) -> Samples:
-    """Return what the outcomes of one step mean; tasks differ in their features alone."""
+    """Return the transitions of the outcomes of one step; tasks differ only in their features."""
     table, run = tasks[0].transitions, np.arange(len(outcome))
     return Samples(
         features[run, table.row[outcome]],

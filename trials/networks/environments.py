@@ -108,7 +108,7 @@ def cart_pole_step(state: Any, action: Any) -> tuple[Any, Any, Any]:
 
 
 def acrobot_view(state: Any) -> Any:
-    """Return what an agent sees of Acrobot: cosines and sines of the angles, and scaled velocities."""
+    """Return the observation of Acrobot: cosines and sines of the angles, and scaled velocities."""
     first, second, fast_first, fast_second = state
     seen = jnp.cos(first), jnp.sin(first), jnp.cos(second), jnp.sin(second)
     return jnp.stack([*seen, fast_first / FASTEST[0], fast_second / FASTEST[1]])

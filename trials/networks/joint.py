@@ -52,7 +52,7 @@ class JointNetworkRule:
         return " + ".join(rule.name for rule in self.rules)
 
     def step(self, choice: Any, *signals: Any) -> tuple[Any, ...]:
-        """Return the moves of the rule that is chosen, 0 for what it does not move."""
+        """Return the moves of the selected rule, and 0 for all other moves."""
         known = dict(zip(self.arguments[1:], signals, strict=True))
         found = dict.fromkeys(self.moves, jnp.zeros_like(known["delta"]))
         for place, rule in enumerate(self.rules):

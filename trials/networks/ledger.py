@@ -34,7 +34,7 @@ class NetworkEvidence(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """A claim, and what who built the trial expected beside it."""
+    """A claim, and the expectation of the author of the trial."""
 
     claim: Claim
     own: str
@@ -46,7 +46,7 @@ class Prediction(NamedTuple):
 
 
 def ratio(cell: dict[str, Any], ours: str, rival: str, side: str, bound: float, place: str) -> ClaimQuestion:
-    """Return the question whether errors of one learner over those of another are on a side of a bound."""
+    """Return the question whether the error ratio of two learners is on one side of a bound."""
     pair = shown(cell, ours), shown(cell, rival)
     asked = ratio_of([pair], side, bound, f"{ours} / {rival}, {place}:", place)
     lost = (
@@ -135,7 +135,7 @@ def half_correction(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def on_the_spiral(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """Without ψ all errors explode; with ψ none does, and all end below the first."""
+    """Without ψ all errors diverge; with ψ none does, and all final errors are below the initial ones."""
     asked = []
     for label in LEARNERS_HERE:
         found = evidence.spiral[label]
@@ -148,7 +148,7 @@ def on_the_spiral(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def optimism(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """QRC over Q on Mountain Car: a lead from optimistic first values, none from pessimistic ones."""
+    """QRC relative to Q on Mountain Car: better with optimistic initial values, not with pessimistic ones."""
     first, low = evidence.control["mountain-car"], evidence.control["mountain-car-pessimistic"]
     return [
         ratio(first, "QRC", "Q", "below", 1.0, "mountain-car"),
