@@ -163,7 +163,7 @@ def best_of(found: dict[str, list[dict[str, float]]], letter: str) -> str:
 def main(words: list[str] | None = None) -> None:
     """Search, then test."""
     parser = parser_of(__doc__)
-    parser.add_argument("--tasks", type=int, default=max(TASKS.values()), help="at most so many tasks of each kind")
+    parser.add_argument("--tasks", type=int, default=max(TASKS.values()), help="largest number of tasks of each type")
     most = parser.parse_args(words).tasks
     head = ("with", *TASKS, "all tasks")
     design = held(DESIGN, most, proposals)

@@ -41,7 +41,7 @@ def landing(after: Array, places: Array, width: float) -> Array:
 
 
 def admission(seed: int) -> Task:
-    """Return a call centre that takes calls of 3 kinds, which pay up to 2,000, or turns them away; hat functions."""
+    """Return a call centre that takes calls of 3 types, which pay up to 2,000, or turns them away; hat functions."""
     rng = np.random.default_rng(seed)
     lines, shares, pays = int(rng.integers(8, 21)), rng.dirichlet(np.full(3, 4.0)), rng.uniform(200, 2000, 3)
     busy, call = grid(lines + 1, 3)
@@ -279,7 +279,7 @@ def main(words: list[str] | None = None) -> None:
     parser_of(__doc__).parse_args(words)
     made = [*small_cases(1, each=1), *greedy_cases(1, each=1), *large_cases(1)]
     tasks = ((one.kind, aimed_at_the_fixed_point(one.task)) for one in made)
-    head = "kind", "features", "first error", "TD is stable"
+    head = "type", "features", "initial error", "TD is stable"
     facts = ((kind, str(t.n_features), f"{first_error(t):.3g}", str(td_is_stable(t))) for kind, t in tasks)
     print_table(head, facts)
 

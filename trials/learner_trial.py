@@ -74,8 +74,8 @@ def goal_lines(facts: dict[str, Any]) -> Iterator[str]:
     for name, (averaged, learner, key, bound) in GOALS.items():
         value = facts["rivals averaged" if averaged else "rivals as they are"]["all tasks"][learner][key]
         yield goal_line(name, value, bound)
-    yield goal_line("worst end of a run over its first error", facts["ends"]["worst"], WORST_END)
-    yield goal_line("largest error within a run over its first", facts["peaks"]["worst"], WORST_PEAK)
+    yield goal_line("largest final error of a run over its initial error", facts["ends"]["worst"], WORST_END)
+    yield goal_line("largest error within a run over its initial error", facts["peaks"]["worst"], WORST_PEAK)
 
 
 def goal_line(name: str, value: float, bound: float) -> str:
@@ -87,7 +87,7 @@ def main(words: list[str] | None = None) -> None:
     """Run the trial and print the results."""
     parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=Path("learner_trial"))
-    parser.add_argument("--reduced", action="store_true", help="18 tasks of nine other kinds")
+    parser.add_argument("--reduced", action="store_true", help="18 tasks of nine other types")
     parser.add_argument("--steps", type=int, help="steps of every task, in place of its own number")
     parser.add_argument("--done", action="store_true", help="run nothing; show the tasks that are done")
     parser.add_argument("--workers", type=int, default=1)

@@ -42,7 +42,7 @@ class KnownLog(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a kind of log is made of: a world, how many episodes, and policies; "today" makes the log."""
+    """The parts of a type of log: a world, the number of episodes, and policies; "today" is the logging policy."""
 
     world: World
     discount: float
@@ -295,7 +295,7 @@ def main(words: list[str] | None = None) -> None:
         one = make(0)
         counts = len(one.log["reward"]), int(one.log["episode"][-1]) + 1
         rows.append((name, *map(str, counts), f"{one.truth:.4g}", f"{one.worth('today'):.4g}"))
-    print_table(("kind", "rows", "episodes", "truth", "today"), rows)
+    print_table(("type", "rows", "episodes", "truth", "today"), rows)
 
 
 if __name__ == "__main__":

@@ -208,7 +208,7 @@ VALID: dict[str, Kind] = {name: known_kind(name) for name in SETTINGS if name no
     "a fixed horizon, time in the state": fixed_horizon,
     "only the goal pays": sparse_goal,
     "a behaviour that changes, propensities known": changing_behaviour,
-    "states drawn anew in every step": drawn_anew,
+    "independent states": drawn_anew,
     "states and actions with names": named_states,
 }
 
@@ -220,7 +220,7 @@ def print_kinds(**several: dict[str, Kind]) -> None:
         for name, make in kinds.items():
             one = make(0)
             rows.append((word, name, str(len(one.log["reward"])), f"{one.truth:.4g}"))
-    print_table(("", "kind", "rows", "truth"), rows)
+    print_table(("", "type", "rows", "truth"), rows)
 
 
 def main(words: list[str] | None = None) -> None:

@@ -103,7 +103,7 @@ def put_odd_cell(cells: Cells, rng: Random) -> None:
 
 
 def one_kind(cells: list[Any]) -> list[Any]:
-    """Return a column for a form whose columns have one kind: all cells as text if some are text."""
+    """Return a column for a format whose columns have one type: all cells as text if some are text."""
     texts = [isinstance(cell, str) for cell in cells if cell is not None]
     return [cell if cell is None else str(cell) for cell in cells] if any(texts) and not all(texts) else cells
 

@@ -46,7 +46,7 @@ def told(ours: Array, theirs: Array) -> str:
 
 
 def after(results: Results, task: str, line: Line, length: int) -> Array:
-    """Return the errors of a line after a number of episodes or steps: tuned on half of the runs, tested on the others."""
+    """Return errors of a line after a number of episodes or steps: tuned on half of the runs, tested on others."""
     settings = list(results.study.settings())
     ours = [settings[place] for place in places(settings, line.has)]
     ends = np.cumsum(results.study.horizon.bin_sizes() * results.study.horizon.every)

@@ -54,9 +54,9 @@ def counts_of(outcomes: list[Outcome]) -> tuple[str, ...]:
 def main(words: list[str] | None = None) -> None:
     """Print the counts of every type, and the shares over all of them."""
     parser = parser_of(__doc__)
-    parser.add_argument("--seeds", type=int, default=20, help="logs of each kind")
+    parser.add_argument("--seeds", type=int, default=20, help="logs of each type")
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
-    parser.add_argument("--only", default="", help="kinds whose names have this text")
+    parser.add_argument("--only", default="", help="types whose names contain this text")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     chosen = parser.parse_args(words)
     seeds = range(chosen.first, chosen.first + chosen.seeds)
@@ -68,7 +68,7 @@ def main(words: list[str] | None = None) -> None:
                 found[kind] = list(pool.map(partial(outcome, kind), seeds))
                 rows.append((kind, *counts_of(found[kind])))
                 print(*rows[-1], sep="  ", flush=True)
-    print_table(("kind", "trust", "care", "not", "refused", "truth inside", "wrong, trusted", "why"), rows)
+    print_table(("type", "trust", "care", "not", "refused", "truth inside", "wrong, trusted", "why"), rows)
     print_shares(found)
 
 

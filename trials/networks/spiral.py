@@ -60,7 +60,7 @@ def all_outcomes() -> Streams:
 
 
 def spiral_cell(updates: int = UPDATES) -> dict[str, Any]:
-    """Return for every learner and setting the largest and the last error of mean updates, relative to the initial error."""
+    """Return the largest and last relative errors of mean updates for every learner and setting."""
     measure = LaneMeasure(np.eye(3), np.zeros(3), np.full(3, 1 / 3))
     batches, first = np.broadcast_to(np.arange(6), (updates, 1, 6)), float(np.sqrt((A**2).mean()))
     found = {}
