@@ -79,7 +79,16 @@ def main(words: list[str] | None = None) -> None:
         found[name].append(outcome(known, made))
     rows = [line(name, several) for name, several in found.items() if several]
     rows.append(line("all", [one for several in found.values() for one in several]))
-    head = ("type", "sentence", "largest", "not changing", "differences contain truth", "single, right", "tied, right", "worse")
+    head = (
+        "type",
+        "sentence",
+        "largest",
+        "not changing",
+        "differences contain truth",
+        "single, right",
+        "tied, right",
+        "worse",
+    )
     print_table(head, rows)
 
 
