@@ -74,8 +74,8 @@ def goal_lines(facts: dict[str, Any]) -> Iterator[str]:
     for name, (averaged, learner, key, bound) in GOALS.items():
         value = facts["rivals averaged" if averaged else "rivals as they are"]["all tasks"][learner][key]
         yield goal_line(name, value, bound)
-    yield goal_line("largest final error of a run over its initial error", facts["ends"]["worst"], WORST_END)
-    yield goal_line("largest error within a run over its initial error", facts["peaks"]["worst"], WORST_PEAK)
+    yield goal_line("largest final over initial error", facts["ends"]["worst"], WORST_END)
+    yield goal_line("largest over initial error within a run", facts["peaks"]["worst"], WORST_PEAK)
 
 
 def goal_line(name: str, value: float, bound: float) -> str:
