@@ -74,7 +74,7 @@ def select(errors: Array) -> int:
 
 def order(errors: Array) -> NDArray[np.int64]:
     """Return the indices of all settings, best first, in the order of `select`; errors: (settings, runs)."""
-    diverged = estimate(errors).diverged  # an unfinished run, nan, counts as one
+    diverged = np.count_nonzero(~np.isfinite(errors), axis=1)  # an unfinished run, nan, counts as diverged
     finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1)  # over equally many runs where it decides
     return np.lexsort((finite, diverged))
 

@@ -7,7 +7,7 @@ the file removes these two files. A finished file needs no log and can be read o
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from errno import ENAMETOOLONG
 from pathlib import Path
 from typing import Any, Self
@@ -152,15 +152,16 @@ class ResultsFile:
         if not write and not found:
             raise StoreError(f"Results file {str(self.path)!r} does not exist.")
         check_regular(self.path)
-        self._lock = Lock(self.path) if write else None
-        try:
+        with ExitStack() as opened:
+            if write:
+                opened.enter_context(locked(self.path))
             with self._translated():
                 self.db = open_results(self.path, write)
+            opened.callback(self.db.close)
+            if write:
+                opened.callback(self._remove_log)
             self._opened = self.path.stat()
-        except BaseException:
-            if self._lock is not None:
-                self._lock.release()
-            raise
+            self._closing = opened.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -170,13 +171,12 @@ class ResultsFile:
 
     def close(self) -> None:
         """Close the file; after a sweep it needs no log, unless another process is reading it."""
-        if self._lock is not None:
-            with suppress(sqlite3.Error):
-                self.db.execute("PRAGMA busy_timeout = 0")
-                self.db.execute("PRAGMA journal_mode = DELETE")
-        self.db.close()
-        if self._lock is not None:
-            self._lock.release()
+        self._closing.close()
+
+    def _remove_log(self) -> None:
+        with suppress(sqlite3.Error):
+            self.db.execute("PRAGMA busy_timeout = 0")
+            self.db.execute("PRAGMA journal_mode = DELETE")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -218,34 +218,33 @@ class ResultsFile:
             return self.db.execute(query, tuple(parameters)).fetchall()
 
 
-class Lock:
-    """An open file NAME.lock that only this process holds, until `release` removes it or the process ends."""
-
-    def __init__(self, file: Path) -> None:
-        self.place = beside(file, ".lock")
-        while True:
-            try:
-                self._handle = os.open(self.place, os.O_CREAT | os.O_RDWR, 0o666)
-            except OSError as error:
-                too_long = "cannot be used: its name is too long."
-                rest = too_long if error.errno == ENAMETOOLONG else EXPLAINED["unable to open"]
-                raise StoreError(f"{show(str(file))} {rest}") from None
-            try:
-                if fcntl is not None:
-                    fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(self._handle)
-                raise StoreError(
-                    f"{str(file)!r} is in use by another sweep. Wait for that sweep, or use another file."
-                ) from None
-            if is_same(self.place, os.fstat(self._handle)):
-                return
-            os.close(self._handle)  # the last holder has removed it: take a new one
-
-    def release(self) -> None:
-        """Remove the lock file, then close it: a process that opened it before will notice."""
-        self.place.unlink(missing_ok=True)
-        os.close(self._handle)
+@contextmanager
+def locked(file: Path) -> Iterator[Path]:
+    """Hold the lock of a results file, and yield its path: a file NAME.lock that only this process holds open."""
+    place = beside(file, ".lock")
+    while True:
+        try:
+            handle = os.open(place, os.O_CREAT | os.O_RDWR, 0o666)
+        except OSError as error:
+            too_long = "cannot be used: its name is too long."
+            rest = too_long if error.errno == ENAMETOOLONG else EXPLAINED["unable to open"]
+            raise StoreError(f"{show(str(file))} {rest}") from None
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise StoreError(
+                f"{str(file)!r} is in use by another sweep. Wait for that sweep, or use another file."
+            ) from None
+        if is_same(place, os.fstat(handle)):
+            break
+        os.close(handle)  # the previous holder has removed this file: open a new one
+    try:
+        yield place
+    finally:  # remove the file before closing it, so that a process that opened it earlier notices
+        place.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def is_same(place: Path, known: os.stat_result) -> bool:
