@@ -213,7 +213,7 @@ def edges(best: Setting, among: Iterable[Setting]) -> list[tuple[str, str, str]]
     found, others = [], list(among)
     legal = {parameter.name: parameter.high for parameter in best.rule.parameters}
     for name, value in best.values.items():
-        values = sorted({setting.values[name] for setting in others})
+        values = sorted({setting.values.get(name, 0.0) for setting in others})  # the form with lam = 0 has no lam
         if len(values) < 2 or value not in (values[0], values[-1]) or value == legal.get(name):
             continue
         end = "highest" if value == values[-1] else "lowest"

@@ -65,6 +65,9 @@ def open_results(file: Path, write: bool) -> sqlite3.Connection:
 
     A file is first opened for reading, because closing another program's file after writing could change it. A journal
     beside it means that a first write was interrupted: SQLite undoes it, which only a writer may do.
+
+    Before writing, the structure of the file is checked (1.5 seconds per gigabyte), so that nothing is added to a
+    damaged file. Indexes that differ from their tables are rebuilt.
     """
     if file.exists() and not beside(file, "-journal").exists():
         with closing(connect(file, "ro")) as db:
@@ -73,37 +76,28 @@ def open_results(file: Path, write: bool) -> sqlite3.Connection:
     db = connect(file, "rwc" if write else "rw" if can_write else "ro")  # only "rw" removes a log
     try:
         empty = is_empty(db, file)
-        if write:
-            prepare_to_write(db, empty)
-        elif empty:
-            raise StoreError(f"{str(file)!r} is not a results file: it is an empty database.")
-        else:
+        if not write:
+            if empty:
+                raise StoreError(f"{str(file)!r} is not a results file: it is an empty database.")
             db.execute("PRAGMA query_only = ON")
+            return db
+        if empty:
+            db.execute("PRAGMA page_size = 16384")  # a unit usually has a few pages
+            script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+            db.executescript(f"BEGIN IMMEDIATE;{SCHEMA}{script}COMMIT;")
+        is_sound = db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
+        if not is_sound and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            raise sqlite3.DatabaseError("malformed")
+        db.execute("PRAGMA busy_timeout = 120000")  # current readers may finish; later readers need no wait
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA busy_timeout = 20000")
+        db.execute("PRAGMA synchronous = FULL")
+        if not is_sound:
+            db.execute("REINDEX")
     except BaseException:
         db.close()
         raise
     return db
-
-
-def prepare_to_write(db: sqlite3.Connection, empty: bool) -> None:
-    """Create the tables of an empty file, check the structure of the file, and start a write-ahead log.
-
-    The check takes 1.5 seconds per gigabyte, so that nothing is added to a damaged file. Indexes that differ from their
-    tables are rebuilt.
-    """
-    if empty:
-        db.execute("PRAGMA page_size = 16384")  # a unit usually has a few pages
-        script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-        db.executescript(f"BEGIN IMMEDIATE;{SCHEMA}{script}COMMIT;")
-    is_sound = db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
-    if not is_sound and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-        raise sqlite3.DatabaseError("malformed")
-    db.execute("PRAGMA busy_timeout = 120000")  # current readers may finish; later readers need no wait
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA busy_timeout = 20000")
-    db.execute("PRAGMA synchronous = FULL")
-    if not is_sound:
-        db.execute("REINDEX")
 
 
 def is_empty(db: sqlite3.Connection, file: Path) -> bool:

@@ -1,11 +1,11 @@
 """Sweep: study -> units -> executor -> store. Only results missing in the store are computed.
 
 A unit is (task, run): the missing settings of a task on the trajectory of a run. A study with more than 8,192 settings
-has several units per (task, run), so that memory stays bounded. Damaged results count as missing. Workers
-compute; only this process writes, and it commits each unit in one transaction.
+has several units per (task, run), so that memory stays bounded. Damaged results count as missing. Workers compute; only
+this process writes, and it commits each unit in one transaction.
 
-Studies with the same conditions share units: the trajectory is sampled once for the settings of all, and blocks
-of lanes are wider.
+Studies with the same conditions share units: the trajectory is sampled once for all their settings, and blocks of lanes
+are wider.
 """
 
 import sys
@@ -63,11 +63,6 @@ class Progress:
     diverged: int = 0
     core_seconds: float = 0.0  # summed over units, without compilation
     begin: float = field(default_factory=perf_counter)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start of the study."""
-        return perf_counter() - self.begin
 
     @property
     def cells(self) -> tuple[int, int]:
