@@ -175,5 +175,9 @@ def shortened(value: Any) -> str:
 
 def one_line(text: str) -> str:
     """Return a text on one line, without characters that a terminal would obey."""
-    line = " ".join(text.split())
-    return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+    return printable(" ".join(text.split()))
+
+
+def printable(text: str) -> str:
+    """Return a text with its invisible characters escaped, such as control characters and direction marks."""
+    return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradient_dd.cli.options import printable
 from gradient_dd.engine.lanes import LaneResults
+from gradient_dd.errors import printable
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results, write_frame

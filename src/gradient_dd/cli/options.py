@@ -205,11 +205,6 @@ def text_of(lines: Iterable[str | tuple[Iterable[tuple[str, ...]], tuple[str, ..
     return "\n".join(line if isinstance(line, str) else table(*line) for line in lines)
 
 
-def printable(text: str) -> str:
-    """Return a text with its invisible characters escaped: control characters, direction marks."""
-    return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)
-
-
 def json_text(value: Any) -> str:
     """Return data as JSON; infinite and undefined numbers become null.
 

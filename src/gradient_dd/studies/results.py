@@ -13,7 +13,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.cards import card
-from gradient_dd.errors import Unquoted, bad_request, file_path, one_of, show
+from gradient_dd.errors import Unquoted, bad_request, file_path, one_of, printable, show
 from gradient_dd.files import check_regular
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, intervals
@@ -354,7 +354,7 @@ def harmless(cell: Any) -> Any:
     """Return a cell; a text is put on one line, and prefixed with an apostrophe if it looks like a formula."""
     if not isinstance(cell, str):
         return cell
-    cell = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in cell)
+    cell = printable(cell).replace("\n", "\\n")
     if not cell.startswith(FORMULA):
         return cell
     try:

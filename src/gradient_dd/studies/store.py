@@ -9,7 +9,7 @@ an error, except in a block of `Store.collecting`, which lists it: status, verif
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -205,10 +205,8 @@ class Store(ResultsFile):
         names = {unit.task_key: unit.facts["task"] for unit in units}
         known = {key: number for key, number, _ in intact("task", counts)[0]}
         there = Counter(row[1] for row in rows)
-        for key in dict.fromkeys([*names, *known]):
-            if there[key] != known.get(key):
-                wrong.append(Damage("task", key, names.get(key, "?"), None, "missing unit"))
-        self.report(wrong)
+        differing = (key for key in dict.fromkeys([*names, *known]) if there[key] != known.get(key))
+        self.report(wrong + [Damage("task", key, names.get(key, "?"), None, "missing unit") for key in differing])
         return [unit for unit in units if unit.run in runs]
 
     def curves(self, unit: StoredUnit) -> Array:
@@ -333,8 +331,8 @@ def gathered(units: Iterable[StoredUnit], place: Mapping[str, int]) -> tuple[Int
 
 def named(damaged: Iterable[Damage]) -> str:
     """Return the damaged parts of a store as text: the first ones, and the number of the rest."""
-    words = [f"{one_line(one.task)}, {'every run' if one.run is None else f'run {one.run}'}" for one in damaged]
-    words = list(dict.fromkeys(words))
+    places = ((one_line(one.task), "every run" if one.run is None else f"run {one.run}") for one in damaged)
+    words = list(dict.fromkeys(map(", ".join, places)))
     return "; ".join(words[:SOME]) + (f" and {len(words) - SOME:,} more" if len(words) > SOME else "")
 
 
@@ -395,8 +393,8 @@ def verify(path: str | Path) -> Verification:
         units, damaged = store.inspect()
     wrong = {one.id for one in damaged if one.table == "unit"}
     sizes = [len(unit.numbers) for unit in units if unit.id not in wrong]
-    types: dict[tuple[str, Any], Counter[str]] = {}
+    types = defaultdict[tuple[str, Any], Counter[str]](Counter)
     for one in damaged:
-        types.setdefault((one_line(one.task), one.run), Counter())[one.what] += 1
+        types[one_line(one.task), one.run][one.what] += 1
     counts = [{"task": task, "run": run, "what": dict(what)} for (task, run), what in types.items()]
     return Verification(str(path), len(sizes), sum(sizes), structure, counts, not structure and not damaged)

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.options import as_json, json_text, printable, report_page, table, worker_count
+from gradient_dd.cli.options import as_json, json_text, report_page, table, worker_count
+from gradient_dd.errors import GradientDDError, printable
 
 
 @click.command()
@@ -29,7 +30,6 @@ def rank(rule: str | None, verify: str | None, report: Path | None, as_json: boo
     """
     from gradient_dd.cli.flags import values_by_name
     from gradient_dd.cli.live import print_notice
-    from gradient_dd.errors import GradientDDError
     from gradient_dd.learners import find
     from gradient_dd.ranking import rank as rank_rule
     from gradient_dd.ranking import standings
