@@ -134,15 +134,10 @@ def columns_by_role(context: click.Context, parameter: click.Parameter, texts: t
     return found
 
 
-def features_of(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
-    """Return the name of features, or the features that FILE.py:NAME names."""
-    return loaded("'--features'", value) if value and ":" in value else value
-
-
 LOG_OPTIONS = (
     click.option(
         "--features",
-        callback=features_of,
+        callback=lambda context, parameter, value: loaded("'--features'", value) if value and ":" in value else value,
         help="'table', 'raw', 'standard', 'quadratic', 'tiles', 'fourier', 'radial', 'polynomial', 'network' "
         "or FILE.py:NAME.",
     ),
