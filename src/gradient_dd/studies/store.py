@@ -269,9 +269,7 @@ class Store(ResultsFile):
     def inspect(self) -> tuple[list[StoredUnit], list[Damage]]:
         """Read everything; return the units with intact numbers, and all damage."""
         with self.collecting() as damaged:
-            units = self.units()
-            self.settings()
-            self.studies()
+            units, *_ = self.units(), self.settings(), self.studies()
             self.report(lost_settings(units, {key for (key,) in self.rows("SELECT key FROM setting NOT INDEXED")}))
             for unit in units:
                 self.curves(unit)
@@ -341,33 +339,35 @@ def named(damaged: Iterable[Damage]) -> str:
 
 def store_status(store: Store) -> dict[str, Any]:
     """Return the contents of a store: its studies, and for each task its settings, runs and results."""
-    import pandas as pd
-
     with store.collecting() as damaged:
         units, settings, studies = store.units(), store.settings(), store.studies()
     rows, runs, numbers = gathered(units, {setting.key: setting.id for setting in settings})
-    names = ["task", "size", "reading"]
-    tasks = pd.DataFrame([[one.facts[name] for name in names] for one in settings], [one.id for one in settings], names)
-    results = tasks.loc[rows].assign(setting=rows, run=runs, diverged=numbers["diverged_step"] != 0)
-    counts = {"settings": ("setting", "nunique"), "runs": ("run", "nunique"), "results": ("run", "size")}
-    counted = results.sort_values("setting").groupby(names, sort=False).agg(**counts, diverged=("diverged", "sum"))
+    places, tasks = defaultdict[tuple[Any, ...], list[int]](list), []
+    for one in settings:
+        places[one.facts["task"], one.facts["size"], one.facts["reading"]].append(one.id)
+    for (task, size, reading), ours in places.items():
+        if (chosen := np.isin(rows, ours)).any():
+            counts = {"settings": len(np.unique(rows[chosen])), "runs": len(np.unique(runs[chosen]))}
+            diverged = numbers["diverged_step"][chosen] != 0
+            counts |= {"results": len(diverged), "diverged": int(diverged.sum())}
+            tasks.append({"task": task, "size": size, "reading": reading, **counts})
     started: dict[tuple[str, str], dict[str, Any]] = {}
     for study in studies:
-        ours = rows[(study["first_run"] <= runs) & (runs < study["first_run"] + study["runs"])]
-        before = started.get((study["name"], study["text"]), {"starts": 0})
-        started[study["name"], study["text"]] = {
+        done = rows[(study["first_run"] <= runs) & (runs < study["first_run"] + study["runs"])]
+        names = study["name"], study["text"]
+        started[names] = {
             "name": study["name"],
             "started": study["at"],
-            "starts": before["starts"] + 1,
+            "starts": started.get(names, {"starts": 0})["starts"] + 1,
             "length": f"{study['episodes']} episodes" if study["episodes"] else f"{study['steps']} steps",
             "runs": study["runs"],
-            "done": sum(int(((first <= ours) & (ours <= last)).sum()) for first, last in study["settings"]),
+            "done": sum(int(((first <= done) & (done <= last)).sum()) for first, last in study["settings"]),
             "total": study["total"],
             "text": study["text"],
         }
     return {
         "studies": list(started.values()),
-        "tasks": counted.reset_index().to_dict("records"),
+        "tasks": tasks,
         "units": len(units),
         "steps": sum(unit.facts["steps"] for unit in units),
         "worker_seconds": sum(unit.facts["seconds"] for unit in units),
