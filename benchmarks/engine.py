@@ -28,7 +28,7 @@ from gradient_dd.engine.lanes import Block, LaneRun
 from gradient_dd.engine.schedules import Schedule, tapered
 from gradient_dd.engine.trajectories import OutcomeSampler, ends_in
 from gradient_dd.learners import LEARNERS
-from gradient_dd.studies.provenance import processor
+from gradient_dd.studies.study import processor
 from gradient_dd.tasks import Task
 from tools.programs import parser_of, print_table
 

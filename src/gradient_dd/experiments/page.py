@@ -42,7 +42,7 @@ from gradient_dd.report.figure import COLOURS, GREEK, NAMES, joined
 from gradient_dd.report.page import fill
 from gradient_dd.report.study_figure import header_file
 from gradient_dd.report.svg import Series, inline_svg, over_size
-from gradient_dd.studies.provenance import provenance
+from gradient_dd.studies.study import provenance
 
 CHIPS = {  # by verdict: the class and the sign of a chip
     "holds": ("y", "✓"),

@@ -28,7 +28,7 @@ from gradient_dd.experiments.paper.experiment import EXPERIMENT
 from gradient_dd.experiments.preview import draw_preview
 from gradient_dd.experiments.verdicts import ClaimVerdict, as_data
 from gradient_dd.report.play.page import live_page
-from gradient_dd.studies.provenance import provenance
+from gradient_dd.studies.study import provenance
 from gradient_dd.studies.sweep import Progress
 
 PAGE, LIVE, PREVIEW = "report.html", "play.html", "preview.png"

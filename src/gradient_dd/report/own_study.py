@@ -28,7 +28,7 @@ from gradient_dd.report.panels import columns_of, legend
 from gradient_dd.report.study_figure import draw, scale
 from gradient_dd.studies import Study, intervals, study_from
 from gradient_dd.studies.intervals import Interval
-from gradient_dd.studies.results import Results, edges, places, tuned, values_beyond
+from gradient_dd.studies.results import Results, edges, places, tuned
 from gradient_dd.studies.store import Store
 from gradient_dd.tasks import Task
 
@@ -170,8 +170,7 @@ def winners(results: Results, task: str, measure: str) -> list[Winner]:
 def edge_note(best: Setting, among: list[Setting]) -> str:
     """Return a warning where the best setting lies at an end of its grid, with values to try beyond it."""
     told = []
-    for end, name, values in edges(best, among):
-        beyond = ", ".join(f"{value:.3g}" for value in values_beyond(end, values))
+    for end, name, beyond in edges(best, among):
         told.append(
             f"The best {GREEK.get(name, name)} is the {end} of its grid{f': also try {beyond}' * bool(beyond)}."
         )

@@ -6,7 +6,7 @@ from typing import Any
 from gradient_dd.errors import extra
 from gradient_dd.report import read
 from gradient_dd.studies import Study
-from gradient_dd.studies.provenance import provenance
+from gradient_dd.studies.study import provenance
 
 with extra("report"):
     import jinja2

@@ -2,6 +2,7 @@
 
 import os
 import re
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ COLOURS = {"does not hold": "red", "partly holds": "yellow", "undecided": "cyan"
 TABLE = ("claim", "statement", "verdict (yes / undecided / no)", "equal budgets", "by search")
 WRITTEN = {"figures": "svg", "tables": "csv"}
 WIDTH = 110  # of a line of an answer
+
+print_stage = partial(click.echo, err=True)  # prints the duration of a stage
 
 figure_names = click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 whole_table = click.option("--table", "as_table", is_flag=True, help="Also print every verdict.")
@@ -111,11 +114,6 @@ def coloured(text: str) -> str:
     return re.sub("|".join(COLOURS), lambda found: style(found[0], fg=COLOURS[found[0]]), text)
 
 
-def print_stage(sentence: str) -> None:
-    """Print the duration of a stage to stderr."""
-    click.echo(sentence, err=True)
-
-
 def print_made(made: "Made", as_table: bool, as_json: bool) -> None:
     """Print the scorecard, the answers, what was written and how long it took; `as_table` adds every verdict."""
     from gradient_dd.experiments.summary import COUNTED, answers, scorecard
@@ -125,7 +123,10 @@ def print_made(made: "Made", as_table: bool, as_json: bool) -> None:
         return
     job, folder = made.job, made.page.parent
     if as_table:
-        click.echo(coloured(table(rows_of(made), TABLE)) + "\n")
+        verdicts = [(one.where, one.statement, one.counted, one.alike, one.fully) for one in made.verdicts]
+        exact = [] if job.names else made.statements  # only for the whole paper
+        verdicts += [(one.where, f"{one.paper}: {one.ours}", one.verdict, "", "") for one in exact]
+        click.echo(coloured(table(verdicts, TABLE)) + "\n")
     if job.note:
         click.echo(style(job.note, bold=True) + "\n")
     rows = [
@@ -138,20 +139,9 @@ def print_made(made: "Made", as_table: bool, as_json: bool) -> None:
         told = f"{one.question} {style(one.word + '.', bold=True)} {one.sentence}"
         click.echo(fill(told, WIDTH, subsequent_indent="  "))
     counts = {name: len(list((folder / name).glob(f"*.{ending}"))) for name, ending in WRITTEN.items()}
+    took = f"{made.seconds:.0f} s" if made.seconds < 100 else f"{made.seconds / 60:.0f} min"
     click.echo(
         f"\n{folder}: report.html, preview.png, play.html, claims.json, {counts['figures']} figures, "
-        f"{counts['tables']} tables. Took {duration(made.seconds)}."
+        f"{counts['tables']} tables. Took {took}."
     )
     click.echo(f"Report with all figures and numbers: {made.page}")
-
-
-def rows_of(made: "Made") -> list[tuple[str, ...]]:
-    """Return a row for each claim, and for each exact statement if the whole paper was judged."""
-    rows = [(one.where, one.statement, one.counted, one.alike, one.fully) for one in made.verdicts]
-    exact = [] if made.job.names else made.statements
-    return rows + [(one.where, f"{one.paper}: {one.ours}", one.verdict, "", "") for one in exact]
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
