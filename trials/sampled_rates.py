@@ -8,7 +8,7 @@ matter. What is left of it, averaged over independent runs,
     a_n = v·(mean w_n − w*) / v·v ≈ a_0 (1 − rate)ⁿ
 
 is fitted by a straight line in its logarithm, after the faster modes have gone. The average needs a finite variance:
-where a step size is not stable in mean square (`mean_square`) no number of runs shows the mean.
+where a step size is not stable in mean square (`SquareOperator`) no number of runs shows the mean.
 
 First-order theory is α times the slowest rate of the mean flow. It breaks down as α grows: along trajectories weights
 and states are correlated to order α. Of the exact rate on the walk it misses 5 % (TD) and 10 % (GTD2, Gradient-DD) at

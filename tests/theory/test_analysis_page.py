@@ -24,8 +24,8 @@ from gradient_dd.theory.analysis import (
     page_lines,
     td_sentence,
 )
-from gradient_dd.theory.mean_square import Limits
 from gradient_dd.theory.recursion import Assumption
+from gradient_dd.theory.stability import Limits
 
 CURVE = np.array([[1.0, 0.5, 0.25, 0.125], [3.0, 1.5, 0.75, 0.375]])
 TD = TunedLearner(

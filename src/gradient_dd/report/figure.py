@@ -1,7 +1,4 @@
-"""A figure of a study, as data: which study it reads, which lines it shows, their numbers, and what they say.
-
-Nothing here draws.
-"""
+"""A figure of a study, as data: the study, the lines to show, and their numbers. Nothing here draws."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,7 +44,7 @@ NAMES = {name: rule.label for name, rule in LEARNERS.items()}
 
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the colour of each learner; rules that are not registered get colours that no other one here has."""
+    """Return the colour of each learner; rules that are not registered get colours that are not taken."""
     shown = list(dict.fromkeys(names))
     taken = {COLOURS[name] for name in shown if name in COLOURS}
     spare = cycle([one for one in (PURPLE, BLUE, YELLOW, BROWN) if one not in taken] or [BLACK])
@@ -56,7 +53,7 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a figure: a learner with some parameters held; the others are tuned. What is held may be "u", α κ."""
+    """One line of a figure: a learner with some parameters held, e.g. "kappa" or "u", which is ακ; others are tuned."""
 
     label: str
     learner: str
@@ -67,15 +64,11 @@ class Line:
 
     def has(self, setting: Setting) -> bool:
         """Return whether a setting belongs to the line."""
-        held = all(held_value(setting, name) == value for name, value in self.held)
+        values = dict(setting.values)
+        if "kappa" in values:
+            values["u"] = round(values["alpha"] * values["kappa"], 9)
+        held = all(values.get(name) == value for name, value in self.held)
         return setting.rule.name == self.learner and setting.rho_mode == self.rho_mode and held
-
-
-def held_value(setting: Setting, name: str) -> float | None:
-    """Return the value of a parameter, None where a setting has none; "u" is α κ up to rounding."""
-    if name == "u" and "kappa" in setting.values:
-        return round(setting.values["alpha"] * setting.values["kappa"], 9)
-    return setting.values.get(name)
 
 
 @dataclass(frozen=True)
@@ -195,9 +188,9 @@ def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) ->
 
 
 def error_range(panels: Sequence[Panel], shown: str) -> tuple[float, float]:
-    """Return the limits that panels share of "mean", errors over step sizes, or of "curve": at most six decades.
+    """Return the common limits of "mean", errors over step sizes, or of "curve": at most six decades.
 
-    All that did not diverge is inside, and the initial errors are.
+    The limits include the initial errors and all errors that did not diverge.
     """
     lines = [(panel, getattr(line, shown)) for panel in panels for line in panel.lines]
     inside = [values[~panel.beyond(values)] for panel, values in lines]

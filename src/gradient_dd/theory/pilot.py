@@ -10,14 +10,14 @@ takes a second or two, about as long as all runs of a stage.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil, log2
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule
-from gradient_dd.learners import LEARNERS, Parameter, Rule, Setting
+from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.studies.search import SearchAxis, SearchSpace
 from gradient_dd.tasks import Task
 
@@ -32,7 +32,7 @@ MOST_OCTAVES = 22  # of alpha
 ZETAS = tuple(4.0**k for k in range(-3, 4))
 FEW_ZETAS = tuple(4.0**k for k in range(-2, 2))  # for a rule with more parameters
 KAPPAS = tuple(4.0**k for k in range(-1, 3))
-FIXED = ("reg",)  # parameters that keep their default: TDRC is designed for it
+FIXED = "reg"  # a parameter that keeps its default: TDRC is designed for it
 SEED = 1_729_000_000  # pilots use seeds above it, one for each call; studies use small seeds
 NS_PER_STEP, NS_PER_ROW = 40.0, 0.35  # of a core: per step, and per row of weights that a setting updates in it
 FUSED_ROWS = 8  # with more rows per step the engine is slower, and takes
@@ -76,11 +76,11 @@ def spaces_of(rules: Iterable[Rule], mean_square: float, steps: float, off_polic
     alphas = tuple(LARGEST_ALPHA / mean_square / 2.0**k for k in range(octaves))
     found = []
     for rule in rules:
-        searched = [
-            one for one in rule.parameters if one.name not in ("alpha", *FIXED) and not one.shared and one.default
-        ]
-        few = len(searched) > 1 or any(name in rule.defaults for name in FIXED)
-        values = {one.name: values_of(one, few) for one in searched} | {"alpha": alphas}
+        searched = [one for one in rule.parameters if one.name not in ("alpha", FIXED) and not one.shared]
+        searched = [one for one in searched if one.default]  # a parameter whose default is 0 has no scale
+        given = {"zeta": FEW_ZETAS if len(searched) > 1 or FIXED in rule.defaults else ZETAS, "kappa": KAPPAS}
+        around = {one.name: (one.default / 4, one.default, min(4 * one.default, one.high)) for one in searched}
+        values = {name: given.get(name, tried) for name, tried in around.items()} | {"alpha": alphas}
         parameters = sorted(rule.parameters, key=lambda one: one.name != "alpha")
         axes = tuple(SearchAxis(one, values.get(one.name, (one.default,))) for one in parameters)
         modes = ("R", "T") if off_policy and rule.has_rho_mode else ("R",)
@@ -88,21 +88,13 @@ def spaces_of(rules: Iterable[Rule], mean_square: float, steps: float, off_polic
     return found
 
 
-def values_of(parameter: Parameter, few: bool) -> tuple[float, ...]:
-    """Return the values of a parameter that are tried first. A parameter whose default is 0 has no scale."""
-    if parameter.name == "zeta":
-        return FEW_ZETAS if few else ZETAS
-    default = parameter.default
-    return KAPPAS if parameter.name == "kappa" else (default / 4, default, min(4 * default, parameter.high))
-
-
 def generalised(setting: Setting) -> Setting:
     """Return the setting that a pilot runs: the same steps, by the general learner."""
-    general, fixed = SPECIAL_CASES.get(setting.rule.name, ("", {}))
-    if not general or setting.rule not in LEARNERS[setting.rule.name].forms:  # a user's rule may have the same name
+    name = setting.rule.name
+    if name not in SPECIAL_CASES or setting.rule not in LEARNERS[name].forms:  # a user's rule may have the same name
         return setting
-    values: dict[str, Any] = {**setting.values, **fixed}
-    return LEARNERS[general].setting(setting.rho_mode, **values)
+    general, fixed = SPECIAL_CASES[name]
+    return LEARNERS[general].setting(setting.rho_mode, **{**setting.values, **fixed})
 
 
 class PointErrors(NamedTuple):

@@ -43,7 +43,7 @@ from scipy.optimize import brentq
 from gradient_dd.arrays import Array
 from gradient_dd.errors import number
 from gradient_dd.tasks import Task, exact
-from gradient_dd.theory.arguments import checked
+from gradient_dd.theory.dynamics import checked
 
 CUT = 1e-13  # singular values below this fraction of the largest count as zero, as in exact.inverse
 
@@ -83,8 +83,7 @@ def kappa_of_mu(task: Task, v: Array, mu: float) -> float:
     _, singular, pull = ridge(task, v)
 
     def radius(kappa: float) -> float:
-        z = solution(singular, pull, kappa)
-        return float(np.sqrt(z @ z))
+        return float(np.linalg.norm(solution(singular, pull, kappa)))
 
     if radius(0.0) <= np.sqrt(mu):
         return 0.0
@@ -97,15 +96,6 @@ def kappa_of_mu(task: Task, v: Array, mu: float) -> float:
 def constrained_step(task: Task, v: Array, mu: float) -> Array:
     """Return the optimum of min J(w) subject to ‖w − v‖²_C ≤ μ, shape (p,). [Q-TDD-2]"""
     return penalised_step(task, v, kappa_of_mu(task, v, mu))
-
-
-# The natural gradient
-
-
-def angle(C: Array, first: Array, second: Array) -> float:
-    """Return the angle, in radians, between the changes of the values that two changes of w make, in the norm of D."""
-    gap = first / sqrt(first @ C @ first) - second / sqrt(second @ C @ second)
-    return 2 * asin(min(sqrt(gap @ C @ gap) / 2, 1.0))
 
 
 class NaturalRelation(NamedTuple):
@@ -135,3 +125,9 @@ def natural_relation(task: Task, v: Array, mu: float, alpha: float, kappa: float
         np.asarray(np.linalg.solve(np.eye(len(C)) + alpha * kappa * C, plain), dtype=float),
     )
     return NaturalRelation(*(angle(C, step, natural) for step in steps))
+
+
+def angle(C: Array, first: Array, second: Array) -> float:
+    """Return the angle, in radians, between the changes of the values that two changes of w make, in the norm of D."""
+    gap = first / sqrt(first @ C @ first) - second / sqrt(second @ C @ second)
+    return 2 * asin(min(sqrt(gap @ C @ gap) / 2, 1.0))
