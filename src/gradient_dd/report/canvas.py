@@ -30,7 +30,7 @@ STYLE: dict[Any, Any] = {
     "path.simplify_threshold": 0.5,
     "svg.hashsalt": "gradient-dd",  # the same drawing is the same file
 }
-LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; title and caption stand in the top one
+LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; the top one has title and caption
 LEGEND_ROW = 0.22
 DPI = 150
 BETWEEN = (2, 5)  # marks between two decades; all eight take half the time of a figure
@@ -95,9 +95,9 @@ def drawn(
         entries = list(keys())
         sheet = Sheet(legend_rows=-(-len(entries) // across), **shape)
         yield sheet
-        heading = {"ha": "center", "va": "top", "fontweight": "bold", "gid": "heading"}
-        for text, below, look in zip(texts, (0.1, 0.34), (heading, {"ha": "center", "va": "top"}), strict=True):
-            sheet.canvas.text(0.5, 1 - below / sheet.size[1], text, **look)
+        (title, caption), high = texts, sheet.size[1]
+        sheet.canvas.text(0.5, 1 - 0.1 / high, title, ha="center", va="top", fontweight="bold", gid="heading")
+        sheet.canvas.text(0.5, 1 - 0.34 / high, caption, ha="center", va="top")
         if entries:
             sheet.canvas.legend(handles=entries, loc="lower center", ncols=across, frameon=False, borderaxespad=0.2)
         (folder / f"{name}.svg").write_text(svg_text(sheet.canvas), encoding="utf-8")

@@ -29,9 +29,9 @@ class Mark(NamedTuple):
 
 
 class ForestRow(NamedTuple):
-    """A row: its label in a group of rows, for each facet some marks, and the number beside a single one.
+    """A row: its label in a group of rows, the marks of each facet, and the number beside a single mark.
 
-    spoken   what a screen reader says after the label, where no number stands beside
+    spoken   the text that a screen reader adds to the label of a row without a number
     cells    the further columns
     note     a warning about the row, shown below it
     strong   whether the label is bold
@@ -137,7 +137,7 @@ def axis_of(rows: Sequence[ForestRow], limit: float, ratios: bool = False) -> Pl
 
 
 def share(value: float, axis: PlotAxis) -> float:
-    """Return where a value stands on an axis from 0 to 1; outside it, -1 or 2."""
+    """Return the position of a value on an axis, from 0 to 1; -1 or 2 outside."""
     if not value >= axis.low:
         return -1.0
     return axis.place(value, 0, 1) if value <= axis.high else 2.0

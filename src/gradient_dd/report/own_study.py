@@ -1,4 +1,4 @@
-"""The report of any study: which learner was best where, its setting, figures, divergence, tables, provenance."""
+"""The report of any study: the best learner on each task and its setting, figures, divergence, tables, provenance."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -97,10 +97,8 @@ def report_stored(results: Path, folder: Path, rules: dict[str, Rule]) -> Path:
     runs = Counter(key for unit in units for key in unit.keys)
     done = [setting for setting in settings if setting.key in runs]
     if not done:
-        got, hint = (
-            ("none yet", "Run gradient-dd sweep again; it resumes.") if studies else ("none", "Run gradient-dd sweep.")
-        )
-        raise bad_request(f"{str(results)!r}", "hold results", Unquoted(got), hint)
+        got, again = ("none yet", " again; it resumes") if studies else ("none", "")
+        raise bad_request(f"{str(results)!r}", "hold results", Unquoted(got), f"Run gradient-dd sweep{again}.")
     conditions = {name: done[-1].facts[name] for name in CONDITIONS}
     ours = [one for one in done if conditions.items() <= one.facts.items()]
     learners: dict[str, dict[str, Any]] = {}

@@ -85,12 +85,12 @@ def group(line: Line, inside: str) -> str:
 
 
 def places(values: Array, axis: PlotAxis, shift: float = 0) -> list[str]:
-    """Return where values stand from left to right."""
+    """Return the horizontal positions of values."""
     return [f"{axis.place(float(value), LEFT, RIGHT) + shift:.0f}" for value in values]
 
 
 def heights(values: Array, axis: PlotAxis, top: float) -> list[str]:
-    """Return where values stand from top to bottom."""
+    """Return the vertical positions of values."""
     return [f"{axis.place(float(value), BOTTOM, top):.1f}".removesuffix(".0") for value in values]
 
 

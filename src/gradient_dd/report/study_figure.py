@@ -44,7 +44,7 @@ Header = Callable[[Any, Task], None]
 def draw(
     figure: Figure, panels: list[Panel], study: Study, folder: Path, note: str = "", header: Header | None = None
 ) -> None:
-    """Draw a figure into folder/NAME.svg and .png; `header` draws what stands above the panels, also alone."""
+    """Draw a figure into folder/NAME.svg and .png; `header` draws a picture above the panels, and again alone."""
     strip, unit = strip_height(panels), "episodes" if study.episodes else "steps"
     lines = [
         scale(study),
@@ -81,7 +81,7 @@ def draw(
 
 
 def header_file(folder: Path, figure: str) -> Path:
-    """Return the path of what stands above a figure, drawn for its smallest task."""
+    """Return the path of the picture above a figure, drawn alone for its smallest task."""
     return folder / "parts" / f"{figure}-above.svg"
 
 
@@ -104,7 +104,7 @@ def look(place: int, line: Line) -> dict[str, Any]:
 
 
 def scale(study: Study) -> str:
-    """Return how much of what was run, in words."""
+    """Return the scale of a study: runs, length, sampling, schedule and seed."""
     length = f"{study.episodes:,} episodes" if study.episodes else f"{study.steps:,} steps"
     sampling = "on trajectories" if study.sampling == "trajectory" else "on independent transitions"
     return f"{study.runs} runs of {length} {sampling}, {study.schedule} step size, seed {study.seed}"
@@ -117,7 +117,7 @@ def strip_height(panels: list[Panel]) -> float:
 
 
 def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> None:
-    """Draw the error against alpha, and above it what diverged."""
+    """Draw the error against alpha, and above it the step sizes that diverged."""
     for place, line in enumerate(panel.lines):
         shown = ~panel.beyond(line.mean)
         axes.plot(line.alphas[shown], line.mean[shown], markersize=3, **look(place, line.line))
@@ -125,11 +125,12 @@ def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> N
         gap = np.full_like(x, np.nan)  # between the error bars, which are one line
         x, ends = np.stack([x, x, gap], axis=1), np.stack([mean - sem, mean + sem, gap], axis=1)
         axes.plot(x.ravel(), ends.ravel(), color=line.line.colour, linewidth=1.0)
-        if line.edge and shown[line.place]:
+        (best,) = np.flatnonzero(line.alphas == line.best.values["alpha"])
+        if len(line.alphas) > 2 and best in (0, len(line.alphas) - 1) and shown[best]:
             ring = {"markerfacecolor": "none", "markeredgecolor": line.line.colour, "markeredgewidth": 1.2}
-            axes.plot(line.alphas[line.place], line.error, "o", markersize=9, zorder=4, **ring)
+            axes.plot(line.alphas[best], line.mean[best], "o", markersize=9, zorder=4, **ring)
     axes.axhline(panel.initial_error, color="#888888", linewidth=0.8, linestyle=":")
-    alphas = np.concatenate([line.alphas for line in panel.lines])  # those that diverged too
+    alphas = np.concatenate([line.alphas for line in panel.lines])  # diverged ones too
     axes.set(
         xscale="log", yscale="log", xlabel="step size α", ylim=errors, xlim=(alphas.min() / 1.3, alphas.max() * 1.3)
     )

@@ -163,18 +163,14 @@ class Task:
     @cached_property
     def active(self) -> Booleans:
         """(outcomes,) whether a learner sees the outcome, i.e. its state is of interest."""
-        return self._asked[self.row[self.outcomes.state]]
+        state = self.outcomes.state
+        return np.ones(len(state), bool) if self.interest is None else self.interest[state] > 0
 
     @cached_property
     def action_probabilities(self) -> tuple[Array, Array]:
         """π and μ of the action of each outcome, (outcomes,) each."""
         taken = self.outcomes.state, self.outcomes.action
         return frozen(self.target[taken]), frozen(self.behaviour[taken])
-
-    @property
-    def _asked(self) -> Booleans:
-        """(n,) which non-terminal states are of interest."""
-        return np.ones(self.n_states, bool) if self.interest is None else self.interest[self.states] > 0
 
     @cached_property
     def transitions(self) -> OutcomeColumns:
@@ -252,7 +248,7 @@ class Task:
             if self.n_states > 1:
                 check_steps(self, "the way to the last state", exact.expected_steps(P[:-1, :-1]))
             d = exact.stationary_distribution(P)
-        d = d if self.interest is None else d * self._asked
+        d = d if self.interest is None else d * (self.interest[self.states] > 0)
         return frozen(d / d.sum())
 
     @cached_property

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import isfinite, log2, nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -71,11 +71,9 @@ class AdviceSearch:
         for distance in DISTANCES:
             near = (near for point in points for near in neighbours(point, distance))
             points = self.best_of_lines(self.run("refine", near))
-        if not points:
-            return None
         refined = [self.rows[learner] for learner in dict.fromkeys(point.learner for point in points)]
-        least = self.error(self.rows[points[0].learner])
-        return self.judge([row for row in refined if self.error(row) <= CLOSE * least])
+        finalists = [row for row in refined if self.error(row) <= CLOSE * self.error(refined[0])]
+        return self.judge(finalists) if finalists else None
 
     def scout(self) -> list[Point]:
         """Return the points to refine, after running all coarse points."""
@@ -164,9 +162,6 @@ def neighbours(point: Point, distance: float) -> list[Point]:
     The products ζα and κα matter, so a valley runs along a diagonal.
     """
     return [point, *(Point(point.space, places) for places in point.space.neighbours([point.places], distance))]
-
-
-# The advice
 
 
 class PredictedError(NamedTuple):

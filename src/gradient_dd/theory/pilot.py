@@ -10,7 +10,7 @@ takes a second or two, about as long as all runs of a stage.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import ceil, log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ SPECIAL_CASES: dict[str, tuple[str, dict[str, float]]] = {  # learner: the gener
 LARGEST_ALPHA = 4.0  # in units of one over the mean of ‖x‖²; no tested setting is stable above it
 STILL = 16.0  # the smallest alpha is the largest, divided by this factor times the steps: w hardly moves
 MOST_OCTAVES = 22  # of alpha
-ZETAS = tuple(4.0**k for k in range(-3, 4))
-FEW_ZETAS = tuple(4.0**k for k in range(-2, 2))  # for a rule with more parameters
+ZETAS = tuple(4.0**k for k in range(-3, 4))  # without the first and the last two for a rule with more parameters
 KAPPAS = tuple(4.0**k for k in range(-1, 3))
 FIXED = "reg"  # a parameter that keeps its default: TDRC is designed for it
 SEED = 1_729_000_000  # pilots use seeds above it, one for each call; studies use small seeds
@@ -78,7 +77,7 @@ def spaces_of(rules: Iterable[Rule], mean_square: float, steps: float, off_polic
     for rule in rules:
         searched = [one for one in rule.parameters if one.name not in ("alpha", FIXED) and not one.shared]
         searched = [one for one in searched if one.default]  # a parameter whose default is 0 has no scale
-        given = {"zeta": FEW_ZETAS if len(searched) > 1 or FIXED in rule.defaults else ZETAS, "kappa": KAPPAS}
+        given = {"zeta": ZETAS[1:-2] if len(searched) > 1 or FIXED in rule.defaults else ZETAS, "kappa": KAPPAS}
         around = {one.name: (one.default / 4, one.default, min(4 * one.default, one.high)) for one in searched}
         values = {name: given.get(name, tried) for name, tried in around.items()} | {"alpha": alphas}
         parameters = sorted(rule.parameters, key=lambda one: one.name != "alpha")
@@ -123,15 +122,9 @@ class TaskPilot:
         from gradient_dd.engine.lanes import run_lanes  # here, so that importing this file loads no compiler
 
         self.calls += 1
-        found = run_lanes(
-            self.task,
-            [generalised(point.setting) for point in points],
-            part_of(self.horizon, share),
-            schedule=self.schedule,
-            sampling=self.sampling,
-            seed=SEED + self.calls,
-            runs=runs,
-        )
+        settings, horizon = [generalised(point.setting) for point in points], part_of(self.horizon, share)
+        how: dict[str, Any] = {"schedule": self.schedule, "sampling": self.sampling, "runs": runs}
+        found = run_lanes(self.task, settings, horizon, seed=SEED + self.calls, **how)
         errors = found.mean_error.T, found.last100.T, np.moveaxis(found.curve, 1, 0)
         return [PointErrors(*one) for one in zip(points, *errors, strict=True)]
 
@@ -153,7 +146,5 @@ def expected_steps(task: Task, horizon: Horizon) -> float:
 
 def part_of(horizon: Horizon, share: float) -> Horizon:
     """Return the first 1/share of a horizon, at least one point."""
-    points = max(1, round(horizon.points / share))
-    if horizon.episodes is not None:
-        return Horizon(episodes=points)
-    return Horizon(steps=points * horizon.every, every=horizon.every)
+    points, every = max(1, round(horizon.points / share)), horizon.every
+    return Horizon(steps=points * every, every=every) if horizon.episodes is None else Horizon(episodes=points)

@@ -97,22 +97,17 @@ def step_sizes(task: Task, setting: Setting, schedule: Schedule) -> Assumption:
     """Check (A0). The sums behave as required if the schedule decays like n⁻ᵉ with ½ < e ≤ 1, measured at FAR."""
     alphas = setting.values["alpha"] * np.array([schedule.factor(n) for n in range(1, NEAR + 1)])
     decay = decay_of(task, schedule)
-    faults = []
-    if not (alphas.min() > 0 and alphas.max() < 1):
-        faults.append(f"alpha_n is between {alphas.min():.3g} and {alphas.max():.3g}")
+    least, largest, falls = alphas.min(), alphas.max(), f"falls like n^-{decay:.2g}"
+    faults = [f"alpha_n is between {least:.3g} and {largest:.3g}"] if not (least > 0 and largest < 1) else []
     if decay <= 0.5:
-        faults.append(f"the sum of squares diverges, because alpha_n falls like n^-{decay:.2g}")
+        faults.append(f"the sum of squares diverges, because alpha_n {falls}")
     if decay > 1.01:
-        faults.append(f"the sum converges, because alpha_n falls like n^-{decay:.2g}")
-    return Assumption(
-        "A0",
-        "α_n in (0, 1), Σ α_n = ∞, Σ α_n² < ∞",
-        not faults,
-        "; ".join(faults) or f"{schedule}: alpha_n is at most {alphas.max():.3g} and falls like n^-{decay:.2g}",
-        "w keeps moving around w* with a variance of the order of alpha, or stops before it, or diverges"
-        if faults
-        else "noise averages out",
-    )
+        faults.append(f"the sum converges, because alpha_n {falls}")
+    why = "; ".join(faults) or f"{schedule}: alpha_n is at most {largest:.3g} and {falls}"
+    moving = "w keeps moving around w* with a variance of the order of alpha, or stops before it, or diverges"
+    holds = not faults
+    statement = "α_n in (0, 1), Σ α_n = ∞, Σ α_n² < ∞"
+    return Assumption("A0", statement, holds, why, "noise averages out" if holds else moving)
 
 
 def decay_of(task: Task, schedule: Schedule) -> float:

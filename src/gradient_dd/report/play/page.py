@@ -115,7 +115,7 @@ def python_of(task: Task) -> str:
 
 
 def learner_facts(rules: Sequence[Rule], places: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the page shows of each learner; `places` has, by name, where a user's own rule was read."""
+    """Return the facts and the look of each learner; `places` are the sources of a user's own rules, by name."""
     colours, alike, facts = COLOURS | colours_of([*FIRST_LEARNERS, *places]), Counter[str](), {}
     for rule in rules:
         colour, dash, place = colours[rule.name], "", places.get(rule.name)

@@ -1,8 +1,8 @@
-"""The step of every rule as JavaScript: what the reference engine does with the rule's own scalars, and nothing else.
+"""The step of every rule as JavaScript, with the bits of the reference engine.
 
 `maker_of` writes a function (task, values, rhoMode) -> { w, eta, advance }. Its lines follow `Weights.advance` of
-engine/reference.py one by one: sums from left to right, everything on the right-hand side old. Where the rule moves
-along x and x' alone, weights that a step does not reach are left alone; zeros that are not added change no bit.
+engine/reference.py one by one: sums run from left to right, and all right-hand sides use old values. A rule that moves
+along x and x' only loops over their entries: the zeros that the reference engine adds elsewhere change no bit.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def keeps_change(rule: Rule) -> bool:
 
 
 def state_lines(rule: Rule) -> Iterator[str]:
-    """Yield what a learner keeps from step to step: its weights, its traces, its metric, its parameters."""
+    """Yield the variables that a learner keeps between steps: weights, traces, metric, parameters."""
     yield "const { p, first, index, X, N, rows, row, next_row, reward, discount, rho, pi, mu } = task;"
     yield "const w = Float64Array.from(task.initial_weights), eta = new Float64Array(p);"
     if keeps_change(rule):

@@ -31,7 +31,7 @@ def name_in_javascript(name: str) -> str:
 
 
 def javascript_of(function: Callable[..., Any], returned: tuple[str, ...]) -> list[str]:
-    """Return the lines of JavaScript that do what a function of scalars does.
+    """Return the lines of JavaScript that are equivalent to a function of scalars.
 
     They read its arguments from variables with the names `name_in_javascript`, and assign its results to the variables
     `returned`. The lines are a block with its own scope, so its names do not clash with the names outside.
@@ -112,7 +112,7 @@ class Translation:
                 raise self.refused(node, allowed)
 
     def assignment(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> Iterator[str]:
-        """Yield the lines of an assignment to one name, or of one tuple to as many names."""
+        """Yield the lines of an assignment to one name, or of a tuple to as many names."""
         match target, value:
             case ast.Name(id=name), _:
                 yield f"{name_in_javascript(name)} = {self.expression(value)};"
