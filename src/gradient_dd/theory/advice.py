@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import isfinite, log2, nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
