@@ -106,13 +106,11 @@ def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarra
     if start is None:
         return ~terminal / max(1, (~terminal).sum())
     array = table(task, "start", start)
-    if array.ndim and array.shape != terminal.shape:
-        raise bad_request(f"Task {task!r}: the shape of 'start'", f"be {terminal.shape}", array.shape)
-    if array.ndim == 0:
-        if array not in np.arange(len(terminal)):
-            raise bad_request(f"Task {task!r}: 'start'", f"be a state from 0 to {len(terminal) - 1}", start)
-        return np.eye(1, len(terminal), int(array))[0]
-    return array
+    if array.ndim:
+        return table(task, "start", array, terminal.shape)
+    if array not in np.arange(len(terminal)):
+        raise bad_request(f"Task {task!r}: 'start'", f"be a state from 0 to {len(terminal) - 1}", start)
+    return np.eye(1, len(terminal), int(array))[0]
 
 
 def reachable(state: Integers, action: Integers, next_state: Integers, behaviour: Array, start: Array) -> Booleans:

@@ -66,18 +66,19 @@ def check_table(task: "Task") -> None:
     uncovered = (task.target > 0) & (task.behaviour == 0) & ~task.terminal[:, None]
     if uncovered.any() and task.ratios is None:
         state, action = np.argwhere(uncovered)[0]
-        raise BadRequestError(
-            f"Task {task.name!r}: the behaviour policy must take every action that the target policy takes. "
-            f"Got probability 0 for action {action} in state {state}, where the target has "
-            f"{task.target[state, action]:.6g}."
+        got = (
+            f"probability 0 for action {action} in state {state}, where the target has {task.target[state, action]:.6g}"
         )
+        rule = "take every action that the target policy takes"
+        raise broken(task, "the behaviour policy", rule, Unquoted(got))
 
 
 def check_arrays(task: "Task") -> None:
     """Raise unless every table is an array of the right type, with finite numbers that are not too large."""
     text("The name of a task", task.name)
-    outcome, options = task.outcomes, {name: getattr(task, name) for name in ("ratios", "cumulant", "interest", "goal")}
-    options = {name: array for name, array in options.items() if array is not None}
+    outcome = task.outcomes
+    given = {name: getattr(task, name) for name in ("ratios", "cumulant", "interest", "goal")}
+    options = {name: array for name, array in given.items() if array is not None}
     if not hasattr(outcome, "_asdict"):
         raise broken(task, "'outcomes'", "be Outcomes", outcome)
     if not (sp.issparse(task.feature_rows) and task.feature_rows.format == "csr"):
@@ -111,11 +112,8 @@ def check_outcomes(task: "Task") -> None:
     shapes = {column.shape for column in outcome}
     if len(shapes) > 1 or outcome.state.ndim != 1:
         raise broken(task, "the columns of the outcomes", "have one length", sorted(shapes))
-    for name, column, count in (
-        ("state", outcome.state, states),
-        ("action", outcome.action, actions),
-        ("next_state", outcome.next_state, states),
-    ):
+    for name, count in zip(WHOLE, (states, actions, states), strict=True):
+        column = getattr(outcome, name)
         if ((column < 0) | (column >= count)).any():
             raise broken(task, f"{name!r} of an outcome", f"be from 0 to {count - 1}", column.max())
     code = (outcome.state * actions + outcome.action) * states + outcome.next_state
