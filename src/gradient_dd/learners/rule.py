@@ -161,7 +161,7 @@ class Rule:
         self._try_step()
 
     def _require(self, holds: Any, what: str, words: str, got: Any) -> None:
-        """Raise unless something holds; `words` say what a part of the rule must be."""
+        """Raise unless `holds`; the error says that `what` must `words`."""
         if not holds:
             raise bad_request(f"{what} of the rule {self.name!r}", words, got)
 
@@ -289,7 +289,7 @@ class Rule:
 
     @cached_property
     def own_parameters(self) -> tuple[str, ...]:
-        """The names of the parameters that lanes may differ in, beside the step sizes."""
+        """The names of the parameters, except step sizes, that may differ between lanes."""
         return tuple(one.name for one in self.parameters if one.name not in ("alpha", "zeta") and not one.shared)
 
     @property
@@ -322,7 +322,7 @@ class Rule:
 
     @property
     def summary(self) -> str:
-        """The first sentence of its file."""
+        """The first line of its docstring."""
         return self.doc.splitlines()[0]
 
     @property
@@ -355,7 +355,7 @@ class Rule:
         return Setting(self, checked, rho_mode if self.has_rho_mode else self.rho_mode)
 
     def coefficients(self, signals: Mapping[str, float]) -> dict[str, float]:
-        """Return the coefficient of every move in MOVES, 0 for those this rule does not make."""
+        """Return the coefficient of every move in MOVES, 0 for moves that this rule does not make."""
         returned = self.step(*(signals[name] for name in self.arguments))
         return dict.fromkeys(MOVES, 0.0) | dict(zip(self.moves, returned, strict=True))
 

@@ -44,7 +44,7 @@ def styled() -> Iterator[None]:
 
 
 class Sheet:
-    """A figure of rows × columns of panels with fixed margins: measuring text for a layout takes half the time."""
+    """A figure of rows × columns of panels with fixed margins, because a layout that measures text doubles the time."""
 
     def __init__(
         self,

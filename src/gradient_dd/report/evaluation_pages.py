@@ -70,7 +70,7 @@ def value_head(confidence: float, what: str = "value") -> str:
 
 
 def initial_states(found: Evaluation) -> str:
-    """Return the values of initial states, smallest first; empty where all are equal."""
+    """Return a plot of the values of initial states, smallest first; empty if all are equal."""
     values, (low, high) = found.values, found.interval
     order = np.argsort(values)
     chosen = np.unique(np.linspace(0, len(order) - 1, min(FEW, len(order))).round().astype(int))
@@ -100,7 +100,7 @@ def comparison_page(found: PolicyComparison) -> str:
 
 
 def policies(question: PolicyQuestion, confidence: float) -> str:
-    """Return the policies with values and gains, the largest value first, with a line at the baseline."""
+    """Return a plot of the policies with values and gains, the largest value first, with a line at the baseline."""
     base, rows = question.baseline, []
     for one in sorted(question.records(), key=lambda record: -record["value"]):
         gain = with_interval(one["difference"], one["difference_low"], one["difference_high"])

@@ -120,14 +120,14 @@ def report_folder(results: Path) -> Path:
 
 
 def check_complete(results: Results, command: str) -> None:
-    """Raise unless every setting has all runs of the study; `command` runs what is missing."""
+    """Raise unless every setting has all runs of the study; `command` runs the missing ones."""
     study = results.study
     for task in results.tasks:
         missing = int(np.isnan(results.errors(task)[1]).sum())
         if missing:
             got = Unquoted(f"{missing:,} of {study.n_settings * study.runs:,} missing for {task}")
             what = f"The results of study {study.name!r} in {results.path}"
-            raise bad_request(what, "be complete", got, f"{command} runs what is missing.")
+            raise bad_request(what, "be complete", got, f"{command} runs the missing ones.")
 
 
 def lines_of(study: Study) -> tuple[Line, ...]:

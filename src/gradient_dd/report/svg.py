@@ -73,7 +73,7 @@ class Series(NamedTuple):
 
 
 def plain(value: float) -> str:
-    """Return a number as an axis shows it: 0.01, 200, 10⁻⁵."""
+    """Return a number as the text of a tick: 0.01, 200, 10⁻⁵."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}"
     power = floor(log10(abs(value)) + 1e-9)
@@ -111,7 +111,7 @@ def over_size(symbol: str, series: Sequence[Series]) -> str:
 
 
 def spread_out(heights: Sequence[float], least: float) -> list[float]:
-    """Return heights moved apart so that labels do not overlap; their order is kept."""
+    """Return heights in the same order, moved apart so that labels do not overlap."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     found = list(heights)
     for before, after in pairwise(order):

@@ -162,7 +162,7 @@ class Task:
 
     @cached_property
     def active(self) -> Booleans:
-        """(outcomes,) whether a learner sees the outcome, i.e. its state is of interest."""
+        """(outcomes,) whether a learner sees the outcome, because its state is of interest."""
         state = self.outcomes.state
         return np.ones(len(state), bool) if self.interest is None else self.interest[state] > 0
 

@@ -4,15 +4,27 @@ Everything is exact except `advice` and `analysis`, which run learners on a task
 is loaded when they run something.
 """
 
-from gradient_dd.theory.advice import advise
-from gradient_dd.theory.dynamics import MeanOperator, SampleMaps, expected_run
-from gradient_dd.theory.effective import diverging_mdps, flow_edge, interpolation
-from gradient_dd.theory.recursion import check_assumptions, recursion_eigenvalues
-from gradient_dd.theory.stability import exact_limits, largest_stable_alpha, rate
-from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, natural_relation, penalised_step
+from gradient_dd.theory.advice import Advice, advise
+from gradient_dd.theory.dynamics import ExpectedRun, MeanOperator, SampleMaps, expected_run
+from gradient_dd.theory.effective import Interpolation, diverging_mdps, flow_edge, interpolation
+from gradient_dd.theory.recursion import Assumption, check_assumptions, recursion_eigenvalues
+from gradient_dd.theory.stability import Limits, exact_limits, largest_stable_alpha, rate
+from gradient_dd.theory.trust_region import (
+    NaturalRelation,
+    constrained_step,
+    kappa_of_mu,
+    natural_relation,
+    penalised_step,
+)
 
 __all__ = [
+    "Advice",
+    "Assumption",
+    "ExpectedRun",
+    "Interpolation",
+    "Limits",
     "MeanOperator",
+    "NaturalRelation",
     "SampleMaps",
     "advise",
     "check_assumptions",

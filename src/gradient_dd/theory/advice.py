@@ -157,7 +157,7 @@ class AdviceSearch:
 
 
 def neighbours(point: Point, distance: float) -> list[Point]:
-    """Return a point, its neighbours along each axis, and those along diagonals of alpha and another axis.
+    """Return a point and its neighbours along each axis and along the diagonals of alpha and another axis.
 
     The products ζα and κα matter, so a valley runs along a diagonal.
     """

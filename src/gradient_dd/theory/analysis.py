@@ -127,10 +127,10 @@ def eigenvalues_of_A(task: Task) -> Complex | None:
 def td_sentence(modes: Complex | None) -> str:
     """Return whether TD is stable in the mean, by the eigenvalues of A."""
     if modes is None:
-        return "not judged: A is too large for its eigenvalues to be computed soon"
+        return "not judged: the eigenvalues of A would take too long to compute"
     smallest = float(modes[0].real)
     if abs(smallest) <= 1e-12 * np.abs(modes).max():
-        verdict = "not decided by the eigenvalues of A: one of them is zero"
+        verdict = "of undecided stability: an eigenvalue of A is zero"
     elif smallest > 0:
         verdict = "stable in the mean for small step sizes"
     else:

@@ -1,4 +1,4 @@
-"""Pilots: the settings that may be tried on a task, and runs of many of them.
+"""Pilots: the settings to try on a task, and runs of many settings.
 
 The settings of a learner are a space of `studies.search`, with coordinates in octaves, one for each placement of ρ.
 

@@ -68,9 +68,9 @@ def check_assumptions(
             "transitions are drawn independently from a finite table"
             if a1
             else "along a trajectory x_{n+1} of one transition is x_n of the next",
-            "the mean step is that of G and H"
+            "the mean step follows G and H"
             if a1
-            else "H_n (ρ_n − ρ_{n−1}) is correlated with the step before: the mean is not that of G and H, and "
+            else "H_n (ρ_n − ρ_{n−1}) is correlated with the previous step: the mean step does not follow G and H, and "
             "Gradient-DD is another learner, between GTD2 and TD",
         ),
         Assumption(
