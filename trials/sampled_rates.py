@@ -8,7 +8,7 @@ remaining part, averaged over independent runs,
     a_n = v·(mean w_n − w*) / v·v ≈ a_0 (1 − rate)ⁿ
 
 is fitted by a straight line in its logarithm, after the faster modes have decayed. The average needs a finite variance:
-if a step size is not stable in mean square (`mean_square`), no number of runs shows the mean.
+if a step size is not stable in mean square (`SquareOperator`), no number of runs shows the mean.
 
 First-order theory is α times the slowest rate of the mean flow. It fails for large α, because weights and states are
 correlated to order α along trajectories. On the walk it misses the exact rate by 5 % (TD) and 10 % (GTD2, Gradient-DD)

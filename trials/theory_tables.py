@@ -15,8 +15,7 @@ from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task, baird, boyan_chain, random_walk
 from gradient_dd.theory import largest_stable_alpha
 from gradient_dd.theory.dynamics import MeanOperator
-from gradient_dd.theory.mean_square import SquareOperator
-from gradient_dd.theory.stability import SPAN, in_row_space, largest_stable, rate_of_alpha
+from gradient_dd.theory.stability import SPAN, SquareOperator, in_row_space, largest_stable, rate_of_alpha
 from tools.programs import parser_of, print_table
 
 RESTING = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")

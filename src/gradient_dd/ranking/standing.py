@@ -235,8 +235,8 @@ class Standing:
 
     def plot(self, which: str = "heat") -> Any:
         """Return a picture, shown in notebooks; `.save(path)` writes its SVG. `which` is one of PICTURES."""
-        pictures = import_module("gradient_dd.report.ranking_pictures").PICTURES
-        return pictures[one_of("'which'", which, pictures)](self)
+        page = import_module("gradient_dd.report.ranking_page")
+        return page.picture(one_of("'which'", which, page.PICTURES), self)
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a page, with tables as .csv and .tex and pictures as .svg in its folder; return its path."""

@@ -16,8 +16,7 @@ from gradient_dd.experiments.paper.figures import DRAWINGS
 from gradient_dd.report.canvas import drawn, key, plain_numbers
 from gradient_dd.report.figure import BLACK, GREEK, ORANGE, RED, SKY
 from gradient_dd.theory.effective import diverging_mdps, flow_edge
-from gradient_dd.theory.mean_square import SquareOperator
-from gradient_dd.theory.stability import RatePlane, bisected, gradient_dd, in_row_space
+from gradient_dd.theory.stability import RatePlane, SquareOperator, bisected, gradient_dd, in_row_space
 
 SAMPLINGS = {"iid": "independent draws", "trajectory": "trajectories"}
 ROWS = 19  # values of the parameter
