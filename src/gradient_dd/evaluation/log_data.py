@@ -108,7 +108,7 @@ class TargetPolicy:
         taken = names[piece.taken]
         if all(isinstance(one, int) for one in names):
             taken = taken.astype(np.int64)
-        return taken_probabilities(self.given, self.decode(piece.seen), taken, np.arange(len(piece))) / behaviour
+        return taken_probabilities(self.given, self.decode(piece.seen), taken) / behaviour
 
     def at(self, observations: Any) -> Array:
         """Return probabilities of all actions at observations, (n, actions), or features of continuous actions."""

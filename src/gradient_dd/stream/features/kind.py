@@ -139,7 +139,7 @@ class Box(NamedTuple):
 
 
 def for_each(what: str, value: Any, dimensions: int) -> list[Any]:
-    """Return one value for each dimension: the one given, or as many as there are."""
+    """Return a list with a value for each dimension, from one value or from one for each."""
     try:
         return list(np.broadcast_to(np.asarray(value), dimensions).tolist())
     except (TypeError, ValueError):

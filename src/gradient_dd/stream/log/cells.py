@@ -110,7 +110,7 @@ def text_of(cell: Any) -> str | None:
         return None
     try:
         word = str(cell).strip()
-    except Exception:  # `str` of a user's class may raise anything, and that of an integer beyond 4,300 digits does
+    except Exception:  # `str` of a user's class may raise anything, and `str` of an integer with 4,301 digits does
         if isinstance(cell, int):
             return hex(cell)
         raise bad_request("A cell of a log", "be a number or text", cell) from None

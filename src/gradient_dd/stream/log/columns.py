@@ -99,7 +99,7 @@ def listed(names: tuple[str, ...]) -> str:
 
 
 def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumns:
-    """Return the columns of a log by role, from the names of its columns; the user named those in `given`."""
+    """Return the columns of a log by role, from their names; `given` are the columns that the user named, by role."""
     given = {} if given is None else given
     chosen = named_columns(names, given)
     lower = {name.lower(): name for name in reversed(names)}
@@ -120,11 +120,11 @@ def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumn
         raise missing("A column of rewards", "reward", names)
     if following and len(following) != len(observation):
         got = Unquoted(f"{len(following)} for {len(observation)}")
-        raise bad_request("The columns of the next observation", "be as many as those of the observation", got)
+        raise bad_request("The columns of the next observation", "be as many as the columns of the observation", got)
     ends = [[int(k) for name in group for k in re.findall(r"\d{1,9}$", name)] for group in (observation, following)]
     if following and ends[0] != ends[1] and not {*SEVERAL} & {*given}:
         got = Unquoted(f"{listed(following)} for {listed(observation)}")
-        rule = "have the same numbers as those of the observation"
+        rule = "have the same numbers as the columns of the observation"
         raise bad_request("The columns of the next observation", rule, got)
     found = LogColumns(**chosen)
     return replace(found, unused=tuple(name for name in names if name not in found.used))

@@ -283,7 +283,7 @@ class RowReader:
         return found, unknown if below is None else self._column(chunk, below, TAKEN)
 
     def _episodes(self, chunk: Chunk, ended: Booleans, cut: Booleans) -> Integers:
-        """Return the number of the episode of each row; a name that returns later is an error."""
+        """Return the number of the episode of each row."""
         over = ended | cut
         begins = np.concatenate([[self._over], over[:-1]])
         if self.columns.episode is not None:
@@ -306,7 +306,10 @@ class RowReader:
         return bool(first == second)
 
     def _changes(self, chunk: Chunk, name: str) -> Booleans:
-        """Return in which rows the name of the episode differs from the row before; a missing name does not."""
+        """Return whether the name of the episode differs from the row before, (n,); a name that returns is an error.
+
+        A missing name means the episode of the row before.
+        """
         names, missing, self._kind = as_names(name, chunk[name], self.row, self._kind)
         self._refuse(name, missing, "have the name or the number of the episode", names)
         there = np.flatnonzero(~missing)
@@ -327,7 +330,7 @@ class RowReader:
         return changes
 
     def _followed(self, pieces: Iterator[LogRows]) -> Iterator[LogRows]:
-        """Yield the rows whose next observation is that of the row after; the last row of a piece waits for the next.
+        """Yield rows with the observation of the row after as next observation; the last row of a piece waits for it.
 
         The last row of the log is a transition only if its episode ended.
         """
@@ -350,19 +353,15 @@ class RowReader:
 def even_pieces(parts: Iterator[LogRows]) -> Iterator[LogRows]:
     """Yield the same rows in pieces that end where the number of a row is a multiple of CHUNK.
 
-    So the answer does not depend on how large the pieces of a source are.
+    The results then do not depend on the size of a source's pieces.
     """
     held: list[LogRows] = []
     for part in parts:
-        rest = part
-        while len(rest):
-            end = (int((held or [rest])[0].row[0]) // sources.CHUNK + 1) * sources.CHUNK
-            count = int(np.searchsorted(rest.row, end))
-            if count:
-                held.append(rest.part(slice(0, count)))
-            rest = rest.part(slice(count, None))
-            if len(rest):
+        for place in np.unique(part.row // sources.CHUNK):
+            if held and held[0].row[0] // sources.CHUNK != place:
                 yield joined_rows(held)
                 held = []
+            begin, end = np.searchsorted(part.row, [place * sources.CHUNK, (place + 1) * sources.CHUNK])
+            held.append(part.part(slice(begin, end)))
     if held:
         yield joined_rows(held)

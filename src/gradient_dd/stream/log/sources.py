@@ -108,9 +108,15 @@ def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
             yield
         except (GradientDDError, MemoryError):
             raise
-        except Exception as error:  # readers raise many types
+        except Exception as error:  # readers raise many types for a file that is cut off, damaged or of another type
             check_state()
-            raise unreadable(file, error, seen) from None
+            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            what, where = f"The log {file.name}", f" after row {seen - 1:,}" if seen else ""
+            if isinstance(error, OSError) and error.strerror:
+                raise bad_request(what, f"be a file that can be read{where}", Unquoted(error.strerror)) from None
+            if torn := re.match(r"CSV parse error: Row #(\d+): (.*)", first):  # a row with too few or too many cells
+                where, first = f" in row {int(torn[1]) - 2:,}", torn[2]  # Arrow counts from 1, with the line of names
+            raise bad_request(what, f"be readable{where}", Unquoted(first[:200].rstrip("."))) from None
 
     def check_state() -> None:
         if state_of(file) != state:
@@ -143,17 +149,6 @@ def state_of(file: Path) -> tuple[int, ...]:
     if not S_ISREG(found.st_mode):  # reading a pipe or a device could wait for ever
         raise bad_request("A log", "be a file", str(file))
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def unreadable(file: Path, error: Exception, seen: int) -> GradientDDError:
-    """Return the error for a file that is cut off, damaged, or not what its name says."""
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    where = f" after row {seen - 1:,}" if seen else ""
-    if isinstance(error, OSError) and error.strerror:
-        return bad_request(f"The log {file.name}", f"be a file that can be read{where}", Unquoted(error.strerror))
-    if torn := re.match(r"CSV parse error: Row #(\d+): (.*)", first):  # a row with too few or too many cells
-        where, first = f" in row {int(torn[1]) - 2:,}", torn[2]  # Arrow counts from 1, and counts the line of names too
-    return bad_request(f"The log {file.name}", f"be readable{where}", Unquoted(first[:200].rstrip(".")))
 
 
 def held_source(
