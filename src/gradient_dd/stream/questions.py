@@ -29,7 +29,6 @@ from gradient_dd.stream.transitions import (
     start_weights,
 )
 
-PRECISIONS = ("float64", "float32")
 PIECE = 2**22  # numbers of cumulants that are laid out at a time
 
 
@@ -68,14 +67,13 @@ class Questions(Saved):
         **parameters: Any,
     ) -> None:
         self.questions = checked_questions(questions)
-        self._place = {question.name: k for k, question in enumerate(self.questions)}
         if n_features is None and isinstance(features, Features):
             n_features = features.n_features
         p = self.n_features = whole_number("'n_features'", n_features)
         self.features = checked_map(features, p)
         self.setting = find(learner).setting(rho_mode=rho_mode, **parameters)
         check_rule(self.setting.rule)
-        self.precision = one_of("'precision'", precision, PRECISIONS)
+        self.precision = one_of("'precision'", precision, ("float64", "float32"))
         self._initial_w = start_weights(initial_w, p)
         self.asked = AskedQuestions(self.questions)
         parts = 3 if self.setting.rule.has_eta else 2
@@ -103,7 +101,7 @@ class Questions(Saved):
     @property
     def names(self) -> list[str]:
         """The names of the questions, in the order of all arrays."""
-        return list(self._place)
+        return [question.name for question in self.questions]
 
     @property
     def updates(self) -> int:

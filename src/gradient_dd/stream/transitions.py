@@ -136,7 +136,10 @@ def pair_of(name: str, x: tuple[Any, ...]) -> tuple[Any, Array]:
 def predicted(x: Any, p: int, weights_at: Callable[[Any], Array]) -> Any:
     """Return x·w: a number for one feature vector, (n,) for n rows; `weights_at` returns w at these places."""
     if isinstance(x, tuple) and len(x) == 2 and dimensions(x[1]) == 2:
-        x = checked_rows("X", x, p).matrix(p)
+        rows = checked_rows("X", x, p)
+        begin, _, indices, values, _ = rows.with_begins()
+        dense = rows.layout == "dense"
+        x = values.reshape(-1, p) if dense else sp.csr_matrix((values, indices, begin), shape=(rows.n, p))
     if isinstance(x, tuple):
         where, given = checked_features("x", x, p)
     else:
@@ -172,24 +175,13 @@ class GivenRows(NamedTuple):
     layout: str
     flat: FeatureRows
 
-    def in_order(self) -> "GivenRows":
-        """Return the same rows with indices in order."""
-        return self._replace(layout="pairs", flat=self.flat.in_order()) if self.layout == "unordered" else self
-
     def with_begins(self) -> FeatureRows:
         """Return the rows in order with the place at which each begins, as in the layout "rows"."""
         if self.layout == "rows":
             return self.flat
-        flat = self.in_order().flat
+        flat = self.flat.in_order() if self.layout == "unordered" else self.flat
         begin, indices = np.arange(self.n + 1) * flat.width, flat.indices.astype(np.int64, copy=False)
         return flat._replace(begin=begin, indices=indices)
-
-    def matrix(self, p: int) -> Any:
-        """Return the rows as a dense or a SciPy sparse matrix, (n, p)."""
-        if self.layout == "dense":
-            return self.flat.values.reshape(-1, p)
-        begin, _, indices, values, _ = self.with_begins()
-        return sp.csr_matrix((values, indices, begin), shape=(self.n, p))
 
 
 def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenRows:
