@@ -357,11 +357,15 @@ def even_pieces(parts: Iterator[LogRows]) -> Iterator[LogRows]:
     """
     held: list[LogRows] = []
     for part in parts:
-        for place in np.unique(part.row // sources.CHUNK):
-            if held and held[0].row[0] // sources.CHUNK != place:
+        rest = part
+        while len(rest):
+            end = (int((held or [rest])[0].row[0]) // sources.CHUNK + 1) * sources.CHUNK
+            count = int(np.searchsorted(rest.row, end))
+            if count:
+                held.append(rest.part(slice(0, count)))
+            rest = rest.part(slice(count, None))
+            if len(rest):
                 yield joined_rows(held)
                 held = []
-            begin, end = np.searchsorted(part.row, [place * sources.CHUNK, (place + 1) * sources.CHUNK])
-            held.append(part.part(slice(begin, end)))
     if held:
         yield joined_rows(held)
