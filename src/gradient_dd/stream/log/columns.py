@@ -80,11 +80,6 @@ class LogColumns:
         """Whether the observations are features already, judged by their name."""
         return re.sub(r"[_.]?\d+$", "", self.observation[0].lower()) in FEATURE_STEMS
 
-    def one_step(self, discount: float) -> bool:
-        """Return whether every row is its own episode: γ is 0, and no column marks episodes."""
-        marks = (self.discount, self.terminated, self.truncated, self.done, self.episode)
-        return discount == 0.0 and not any(marks)
-
     def stated(self) -> list[str]:
         """Return a sentence for each role that names its columns."""
         after = listed(self.next) if self.next else "the next row of the episode"

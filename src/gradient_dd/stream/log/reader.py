@@ -105,17 +105,17 @@ class LogReader:
         found = self._new_pass(part or 0)
         self.last = found.counts
         sources = [self.source] if part is None else self.files[part]
-        chunks = (chunk for one in sources for chunk in one.chunks(found.needed, self.columns.episode))
-        yield from found.read(self._timed(chunks))
 
-    def _timed(self, chunks: Iterator[Any]) -> Iterator[Any]:
-        while True:
+        def chunks() -> Iterator[Any]:
             begin = perf_counter()
-            chunk = next(chunks, None)
+            for one in sources:
+                for chunk in one.chunks(found.needed, self.columns.episode):
+                    self.seconds += perf_counter() - begin
+                    yield chunk
+                    begin = perf_counter()
             self.seconds += perf_counter() - begin
-            if chunk is None:
-                return
-            yield chunk
+
+        yield from found.read(chunks())
 
     def first_rows(self) -> Array:
         """Return the observations of the first transitions."""

@@ -220,7 +220,7 @@ class RowReader:
         return np.array(found, float)[:, None]
 
     def _column(self, chunk: Chunk, name: str, rule: str) -> Array:
-        """Return a column of numbers, (n,); refuse the rows that break a rule."""
+        """Return a column of numbers, (n,); rows that break the rule are bad."""
         if chunk[name].ndim != 1:
             got = Unquoted(f"an array {chunk[name].shape}")
             raise bad_request(f"Column {name!r}", "have one number in each row", got)
@@ -231,7 +231,7 @@ class RowReader:
         return values
 
     def _refuse(self, name: str, bad: Booleans, rule: str, values: Any) -> None:
-        """Raise with the first bad row, or note the bad rows if they are to be skipped."""
+        """Raise an error that names the first bad row, or note the bad rows to skip them."""
         if not bad.any():
             return
         at = int(np.argmax(bad))
@@ -250,11 +250,14 @@ class RowReader:
             for role in ("terminated", "truncated", "done")
             for name in [getattr(self.columns, role)]
         }
-        ended = flags["terminated"] | (flags["done"] & ~flags["truncated"]) | self.columns.one_step(self.discount)
+        columns = self.columns
+        marks = columns.discount, columns.terminated, columns.truncated, columns.done, columns.episode
+        ended = flags["terminated"] | (flags["done"] & ~flags["truncated"])
+        ended |= self.discount == 0.0 and not any(marks)  # each row is an episode
         cut = flags["truncated"] & ~ended
-        if self.columns.discount is None:
+        if columns.discount is None:
             return ended, cut, np.where(ended, 0.0, self.discount)
-        discount = np.where(ended, 0.0, self._column(chunk, self.columns.discount, DISCOUNT))
+        discount = np.where(ended, 0.0, self._column(chunk, columns.discount, DISCOUNT))
         return discount == 0.0, cut, discount
 
     def _ratios(self, chunk: Chunk, n: int) -> Array:
