@@ -50,13 +50,14 @@ def test_a_loaded_agent_and_a_copy_continue_with_the_same_bits(tmp_path):
     rng = np.random.default_rng(4)
     s, action, s_next = rng.standard_normal((30, 2)), rng.integers(3, size=30), rng.standard_normal((30, 2))
     agent = gdd.NetworkControl("tdrc", gdd.Network(2, (4,)), 3, alpha=0.1, replay=8, batch=4, optimiser="adam")
+    one_by_one = agent.copy()
+    agent.update_many(s[:20], action[:20], 1.0, 0.9, s_next[:20], terminated=[*[False] * 19, True], truncated=True)
     for t in range(20):
-        agent.update(s[t], action[t], 1.0, 0.9, s_next[t], terminated=t == 19, truncated=True)
+        one_by_one.update(s[t], action[t], 1.0, 0.9, s_next[t], terminated=t == 19, truncated=True)
     agent.save(tmp_path / "agent.npz")
-    agents = agent, gdd.NetworkControl.load(tmp_path / "agent.npz"), agent.copy()
+    agents = agent, one_by_one, gdd.NetworkControl.load(tmp_path / "agent.npz"), agent.copy()
     for each in agents:
-        for t in range(20, 30):
-            each.update(s[t], action[t], 1.0, 0.9, s_next[t])
+        each.update_many(s[20:], action[20:], 1.0, 0.9, s_next[20:])
     assert all((each.learner.w == agent.learner.w).all() for each in agents)
     assert len({each.act(s[0]) for each in agents}) == 1
     assert {repr(each) for each in agents} == {repr(agent)}

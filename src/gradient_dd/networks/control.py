@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gradient_dd.arrays import Array, check_memory
+from gradient_dd.arrays import Array, check_memory, dimensions
 from gradient_dd.errors import BadRequestError, bad_request, extra, number, one_of, whole_number
 from gradient_dd.files import FileKind, open_saved
 from gradient_dd.learners import Rule
@@ -20,7 +20,7 @@ from gradient_dd.networks.learner import NetworkLearner, saved_arguments
 from gradient_dd.networks.network import Network, states
 from gradient_dd.networks.step import Kind, NetworkSample, NetworkState, advance, as_read
 from gradient_dd.stream.learner_file import Saved, put_back
-from gradient_dd.stream.transitions import checked_numbers
+from gradient_dd.stream.transitions import checked_columns, checked_numbers
 
 with extra("neural"):
     import jax
@@ -173,6 +173,31 @@ class NetworkControl(Saved):
             columns = Memory(*(column[places] for column in columns))
         asked = self.epsilon if self.target == "epsilon" else 0.0
         self.learner._learn(action_update, columns, asked)
+
+    def update_many(
+        self,
+        observation: Any,
+        action: Any,
+        reward: Any,
+        discount: Any,
+        next_observation: Any,
+        *,
+        terminated: Any = False,
+        truncated: Any = False,
+    ) -> None:
+        """Remember n transitions, one after the other, with an update after each; observations are (n, d)."""
+        rows, _ = states("observation", observation, self.learner.network.inputs)
+        n = len(rows)
+        reward, discount, *_ = checked_columns(reward, discount, 1.0, terminated, truncated, n)
+        after, _ = states("next_observation", next_observation, self.learner.network.inputs, used=discount != 0)
+        actions = np.full(n, action).tolist() if dimensions(action) == 0 else list(action)
+        for name, given in (("action", actions), ("next_observation", after)):
+            if len(given) != n:
+                raise bad_request(f"The length of {name!r}", f"be {n}", len(given))
+        for one in actions:
+            whole_number("'action'", one, at_least=0, at_most=self.actions - 1)
+        for row in zip(rows, actions, reward.tolist(), discount.tolist(), after, strict=True):
+            self.update(*row)
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
         header, arrays = self.learner._contents()

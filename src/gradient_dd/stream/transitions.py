@@ -298,7 +298,7 @@ def flags(name: str, value: Any, n: int) -> Booleans:
 def flat_transitions(
     x: Any, reward: Any, discount: Any, x_next: Any, rho: Any, p: int, terminated: Any = False, truncated: Any = False
 ) -> tuple[FlatTransitions, Booleans]:
-    """Return transitions as compiled loops read them, and where an episode was cut, (n,); or raise for the first error.
+    """Return transitions as compiled loops read them, and where an episode was cut, (n,), or raise.
 
     A terminated transition has discount 0.
     """
