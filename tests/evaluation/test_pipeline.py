@@ -232,7 +232,7 @@ def test_an_episode_in_two_files_joins_their_parts(tmp_path, monkeypatch):
     parted(tmp_path, monkeypatch, n=2000, terminated=np.arange(2000) % 6 == 5)  # 500 rows are not whole episodes
     rows = LogData(tmp_path, {"a": None}, discount=0.9).rows
     assert rows.parts == 2
-    assert [len(rows.reader.files(k)) for k in range(2)] == [3, 1]
+    assert [len(rows.reader.files[k]) for k in range(2)] == [3, 1]
 
 
 def test_an_episode_that_returns_in_another_file_is_refused(tmp_path, monkeypatch):

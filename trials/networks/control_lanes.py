@@ -5,6 +5,7 @@ limit, and their last transition still bootstraps.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ def run_control(
 ) -> Episodes:
     """Run agents and return how many episodes they had ended by each point; `stream` of a lane seeds its chances."""
     lanes = list(lanes)
-    kind = lanes_kind(network.with_outputs(environment.actions), lanes, optimiser, rules=rules)
+    kind = lanes_kind(replace(network, outputs=environment.actions), lanes, optimiser, rules=rules)
     network, found = kind.network, []
     with network.working():
         keep_programs()

@@ -163,7 +163,7 @@ class EvaluationRows:
     ) -> None:
         self.reader, self.seed, self.workers, self.progress = reader, seed, workers, RowProgress(told)
         self._tables = tables or reader.tables
-        self.parts = 1 if tables else reader.parts
+        self.parts = 1 if tables else len(reader.files)
         self._width, self._signals = reader.first_rows().shape[1], signals
         self.n, self.sizes, self._offsets = 0, reader.sizes, [0] * self.parts
         self.kept = self.few = False
@@ -223,7 +223,7 @@ class EvaluationRows:
         if self.workers is not None and not in_memory:
             waiting = deque[Future[Any]]()
             for part in range(self.parts):
-                arguments = self, self.reader.files(part), work, most, part
+                arguments = self, self.reader.files[part], work, most, part
                 waiting.append(self.workers.submit_pickled(sums_of_part, *arguments))
                 while len(waiting) > MOST_WAITING or (waiting and part == self.parts - 1):
                     found = waiting.popleft().result()
@@ -315,7 +315,7 @@ class EvaluationRows:
 
 def sums_of_part(rows: EvaluationRows, files: list[Source], work: Work, most: int, part: int) -> Any:
     """Return what `work` returns for the pieces of a part, on a worker."""
-    rows.reader.take(part, files)
+    rows.reader.files[part] = files
     with one_thread():
         return work(rows, rows.pieces(most, part))
 
