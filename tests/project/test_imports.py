@@ -189,7 +189,7 @@ NEEDED = (
     ("report", "matplotlib", "import gradient_dd.report.canvas"),
     ("report", "matplotlib", "import gradient_dd.report.study_figure"),
     ("report", "matplotlib", "import gradient_dd.experiments.paper.drawings.maps"),
-    ("report", "jinja2", "import gradient_dd.experiments.paper.experiment"),
+    ("report", "jinja2", "import gradient_dd.experiments.page"),
 )
 
 

@@ -9,17 +9,17 @@ from gradient_dd.experiments.verdicts import (
     FULLY,
     ClaimQuestion,
     ClaimVerdict,
-    Comparison,
     Judgement,
     compared,
     judged,
     over_all,
     tally,
+    under,
 )
 from gradient_dd.experiments.wording import sentence
 
 SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
-TESTS = {  # by the type of a claim's comparisons; all others have the one above
+TESTS = {  # by the type of a claim's comparisons
     "time": "test_the_cost_is_read_from_the_units_of_the_study",
     "exact": "test_statements_of_theory_are_computed[{claim}]",
 }
@@ -64,21 +64,18 @@ class Claim:
         """The studies whose figures show the claim."""
         return self.ask.studies
 
-    @property
-    def criterion(self) -> str:
-        """What would make the claim true, in words."""
-        return self.ask.criterion
-
     def judge(self, questions: list[ClaimQuestion]) -> ClaimVerdict:
         """Return the verdict, from test runs of the settings in the questions."""
         judgements = judged(questions, self.needed)
         main, every = under(judgements), compared(judgements)
+        # The test that shows that the criterion distinguishes true from false
+        test = next((TESTS[one.kind] for one in every if one.kind in TESTS), SAMPLED_TEST).format(claim=self.name)
         return ClaimVerdict(
             claim=self.name,
             source=self.source,
             where=self.where,
             statement=self.statement,
-            criterion=self.criterion,
+            criterion=self.ask.criterion,
             verdict=over_all(main, self.needed),
             **tally(compared(main))._asdict(),
             alike=self.told(judgements, ALIKE),
@@ -91,25 +88,13 @@ class Claim:
             group=self.group,
             figure=self.figure,
             short=self.short,
-            test=self.test(every),
+            test=f"tests/experiments/test_claims.py::{test}",
             variants=list(dict.fromkeys(one.variant for one in every if one.variant)),
             runs=sorted({one.runs for one in every if one.runs}),
             selection_runs=sorted({one.selection_runs for one in every if one.selection_runs}),
         )
 
-    def test(self, comparisons: list[Comparison]) -> str:
-        """Return the test that shows that the criterion distinguishes true from false."""
-        kinds = {one.kind for one in comparisons}
-        test = next((test for kind, test in TESTS.items() if kind in kinds), SAMPLED_TEST)
-        return f"tests/experiments/test_claims.py::{test.format(claim=self.name)}"
-
     def told(self, judgements: list[Judgement], tuning: str) -> str:
-        """Return a word with its counts for one way of tuning; empty without any judgement."""
+        """Return the verdict with its counts under one way of tuning; empty without any judgement."""
         some = [one for one in judgements if one.tuning == tuning]
         return f"{over_all(some, self.needed)} ({tally(compared(some))})" if some else ""
-
-
-def under(judgements: list[Judgement], tuning: str = "") -> list[Judgement]:
-    """Return the judgements under a way of tuning; where there are none those of the first way, which decides."""
-    asked = [one.tuning for one in judgements]
-    return [one for one in judgements if one.tuning == (tuning if tuning in asked else asked[0])]

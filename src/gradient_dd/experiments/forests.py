@@ -4,9 +4,21 @@ from collections.abc import Sequence
 from html import escape
 from math import isfinite
 
-from gradient_dd.experiments import wording
 from gradient_dd.experiments.verdicts import Comparison
-from gradient_dd.experiments.wording import NOUNS, WIDE, Row, factors, frame, is_own, is_wide, number, upper, values
+from gradient_dd.experiments.wording import (
+    FACTORS,
+    NOUNS,
+    OUTCOME_WORDS,
+    WIDE,
+    Row,
+    factors,
+    frame,
+    is_own,
+    is_wide,
+    number,
+    upper,
+    values,
+)
 from gradient_dd.report.forest import SHAPES, Forest, ForestRow, Mark
 from gradient_dd.report.svg import PlotAxis
 
@@ -23,7 +35,6 @@ FACETS = {
     "mean_error": "tuned: mean error",
     "what is measured": "tuned: same measure",
 }
-REACH = {"share": 1e4}  # how far from the limit an axis goes; else 100
 DETERMINED = ("start", "rho")  # factors whose sign is explained once, in the table of variants
 Signs = list[tuple[str, ...]]
 
@@ -43,7 +54,7 @@ def common_axis(comparisons: Sequence[Comparison]) -> PlotAxis:
     first = comparisons[0]
     if first.kind == "count":
         return PlotAxis(-4.0, 4.0, linear=True)
-    reach = REACH.get(first.kind, 100.0)
+    reach = 1e4 if first.kind == "share" else 100.0  # how far from the limit the axis goes
     found = [one for each in comparisons for one in (each.low, each.high, each.estimate) if one > 0 and isfinite(one)]
     low = max(min([*found, first.bound / 1.6]), first.bound / reach)
     high = min(max([*found, first.bound * 1.6]), first.bound * reach)
@@ -69,76 +80,67 @@ def sign_of(names: tuple[str, ...], signs: Signs) -> int:
     return signs.index(names) if names in signs else 0
 
 
-class ClaimForest:
-    """The forest plots of a claim, one for each way of tuning, on one axis."""
+def forest(statement: str, every: Sequence[Comparison], some: Sequence[Comparison]) -> str:
+    """Return the plot of comparisons of one way of tuning, on the axis of every way; empty for exact statements."""
+    if not some or every[0].kind == "exact":
+        return ""
+    rows, axis = [factors(one) for one in some], common_axis(every)
+    many = {name: len(values(rows, name)) > 1 for name in FACTORS}
+    facet = "tuned_for" if many["tuned_for"] else "ratios" if many["ratios"] else ""
+    marking = [name for name in ("measure", *DETERMINED) if many[name]]
+    if facet == "tuned_for" and marking == ["measure"] and len({(r["measure"], r[facet]) for r in rows}) == 2:
+        marking = []  # the measure is what was tuned for
+    facets = values(rows, facet) if facet else [""]
+    signs: Signs = list(dict.fromkeys(tuple(row[name] for name in marking) for row in rows))
+    labels = [row_labels(row, rows, many) for row in rows]
+    order = list(dict.fromkeys(group for group, _ in labels))
+    cells: dict[tuple[str, str], list[list[tuple[Comparison, Mark]]]] = {
+        key: [[] for _ in facets] for key in sorted(dict.fromkeys(labels), key=lambda key: order.index(key[0]))
+    }
+    for one, row, label in zip(some, rows, labels, strict=True):
+        shape = sign_of(tuple(row[name] for name in marking), signs)
+        mark = Mark(one.estimate, one.low, one.high, LOOKS[one.outcome], shape)
+        cells[label][facets.index(row[facet]) if facet else 0].append((one, mark))
+    single = len(facets) == 1 and all(len(each) == 1 for found in cells.values() for each in found)
+    title, letters = axis_title(some[0]), {row["size"][0] for row in rows}
+    plot = Forest(
+        f"{statement}: {title}, limit {some[0].bound:g}",
+        [upper(FACETS.get(one, one.removeprefix("with the ")) if one else title) for one in facets],
+        [forest_row(*key, found, single) for key, found in cells.items()],
+        axis,
+        some[0].bound,
+        some[0].side,
+        letters.pop() if len(letters) == 1 else "",
+        many["task"],
+    )
+    return plot.html() + key_of(signs, marking, title if facet else "")
 
-    def __init__(self, statement: str, every: Sequence[Comparison]) -> None:
-        self.statement = statement
-        self.axis = common_axis(every) if every and every[0].kind != "exact" else None
 
-    def html(self, some: Sequence[Comparison]) -> str:
-        """Return the plot of the comparisons of one way of tuning; empty for exact statements."""
-        if self.axis is None or not some:
-            return ""
-        rows = [factors(one) for one in some]
-        many = {name: len(values(rows, name)) > 1 for name in wording.FACTORS}
-        facet = "tuned_for" if many["tuned_for"] else "ratios" if many["ratios"] else ""
-        marking = [name for name in ("measure", *DETERMINED) if many[name]]
-        if facet == "tuned_for" and marking == ["measure"] and len({(r["measure"], r[facet]) for r in rows}) == 2:
-            marking = []  # the measure is what was tuned for
-        facets = values(rows, facet) if facet else [""]
-        signs: Signs = list(dict.fromkeys(tuple(row[name] for name in marking) for row in rows))
-        labels = [self.labels(row, rows, many) for row in rows]
-        order = list(dict.fromkeys(group for group, _ in labels))
-        cells: dict[tuple[str, str], list[list[tuple[Comparison, Mark]]]] = {
-            key: [[] for _ in facets] for key in sorted(dict.fromkeys(labels), key=lambda key: order.index(key[0]))
-        }
-        for one, row, label in zip(some, rows, labels, strict=True):
-            sign = sign_of(tuple(row[name] for name in marking), signs)
-            mark = Mark(one.estimate, one.low, one.high, LOOKS[one.outcome], sign)
-            cells[label][facets.index(row[facet]) if facet else 0].append((one, mark))
-        single = len(facets) == 1 and all(len(each) == 1 for found in cells.values() for each in found)
-        heads = [
-            upper(FACETS.get(one, one.removeprefix("with the ")) if one else axis_title(some[0])) for one in facets
-        ]
-        letters = {row["size"][0] for row in rows}
-        plot = Forest(
-            f"{self.statement}: {axis_title(some[0])}, limit {some[0].bound:g}",
-            heads,
-            [self.row(*key, found, single) for key, found in cells.items()],
-            self.axis,
-            some[0].bound,
-            some[0].side,
-            letters.pop() if len(letters) == 1 else "",
-            many["task"],
-        )
-        return plot.html() + key_of(signs, marking, axis_title(some[0]) if facet else "")
+def row_labels(row: Row, rows: list[Row], many: dict[str, bool]) -> tuple[str, str]:
+    """Return the group of a row and its label in it."""
+    letter, size = row["size"]
+    several = letter and len({one["size"][0] for one in rows}) > 1
+    text = (f"{letter} = {size}" if several else size).replace(" to ", "→")
+    if not many["task"]:
+        return row["rival"] if many["rival"] else "", text
+    task = upper(row["task"].removeprefix("on ").removeprefix("the ")).replace("Random walk", "Walk")
+    task = task.replace(" chain", "").replace(" with ", ", ").replace("independent", "indep.")
+    if not many["rival"]:
+        return task, text
+    sizes = {one["size"] for one in rows if one["task"] == row["task"]}
+    return task, f"{row['rival']}, {text}" if len(sizes) > 1 else row["rival"]
 
-    def labels(self, row: Row, rows: list[Row], many: dict[str, bool]) -> tuple[str, str]:
-        """Return the group of a row and its label in it."""
-        letter, size = row["size"]
-        text = (f"{letter} = {size}" if len({one["size"][0] for one in rows}) > 1 and letter else size).replace(
-            " to ", "→"
-        )
-        if not many["task"]:
-            return (row["rival"], text) if many["rival"] else ("", text)
-        task = upper(row["task"].removeprefix("on ").removeprefix("the ")).replace("Random walk", "Walk")
-        task = task.replace(" chain", "").replace(" with ", ", ").replace("independent", "indep.")
-        if not many["rival"]:
-            return task, text
-        sizes = {one["size"] for one in rows if one["task"] == row["task"]}
-        return task, f"{row['rival']}, {text}" if len(sizes) > 1 else row["rival"]
 
-    def row(self, group: str, label: str, found: list[list[tuple[Comparison, Mark]]], single: bool) -> ForestRow:
-        """Return a row of the table."""
-        marks = [[mark for _, mark in each] for each in found]
-        if single:
-            ((one, mark),) = found[0]
-            value, title = shown_value(one)
-            look = f"{mark.look} long" if len(value) > 7 else mark.look
-            return ForestRow(group, label, marks, value, look, f"{title}: {wording.OUTCOME_WORDS[one.outcome]}")
-        told = [f"{shown_value(one)[0]} {wording.OUTCOME_WORDS[one.outcome]}" for each in found for one, _ in each]
-        return ForestRow(group, label, marks, spoken="; ".join(told))
+def forest_row(group: str, label: str, found: list[list[tuple[Comparison, Mark]]], single: bool) -> ForestRow:
+    """Return a row of the table."""
+    marks = [[mark for _, mark in each] for each in found]
+    if single:
+        ((one, mark),) = found[0]
+        value, title = shown_value(one)
+        look = f"{mark.look} long" if len(value) > 7 else mark.look
+        return ForestRow(group, label, marks, value, look, f"{title}: {OUTCOME_WORDS[one.outcome]}")
+    told = [f"{shown_value(one)[0]} {OUTCOME_WORDS[one.outcome]}" for each in found for one, _ in each]
+    return ForestRow(group, label, marks, spoken="; ".join(told))
 
 
 def key_of(signs: Signs, marking: list[str], title: str) -> str:

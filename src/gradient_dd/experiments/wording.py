@@ -11,7 +11,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from os.path import commonprefix
+from typing import Any
 
 from gradient_dd.experiments.verdicts import Comparison
 from gradient_dd.report.figure import SYMBOLS, TASK_NAMES, joined
@@ -22,17 +23,9 @@ TUNED = {"last100": "tuned for the final error", "mean_error": "tuned for the me
 OUTCOME_WORDS = {"holds": "yes", "fails": "no", "open": "undecided"}
 LONGEST = 78  # characters of a place
 WIDE = 10.0  # ends of an interval: beyond this factor the estimate says little
-OURS = "gradient_dd"
-
-Row = dict[str, Any]
 FACTORS = ("task", "rival", "size", "measure", "tuned_for", "ratios", "rho", "start")
 
-
-class Part(NamedTuple):
-    """Comparisons with the same outcome, each with its factors."""
-
-    comparisons: list[Comparison]
-    rows: list[Row]
+Row = dict[str, Any]  # the factors of a comparison, in words
 
 
 def number(value: float) -> str:
@@ -63,16 +56,7 @@ def symbol(one: Comparison) -> str:
 
 def is_own(one: Comparison) -> bool:
     """Return whether both sides are Gradient-DD, with other parameters."""
-    return all((side or {}).get("learner") == OURS for side in (one.ours, one.rival))
-
-
-def pair(one: Comparison) -> str:
-    """Return what is compared, in as few words as possible."""
-    ours, rival = (str((one.ours or {}).get("label", "")), str((one.rival or {}).get("label", "")))
-    if rival == "the initial error":
-        return ours
-    plain = ours.removeprefix("Gradient-DD").removeprefix(", ")
-    return f"{plain} ÷ {rival}" if plain else rival.partition(",")[0]
+    return all((side or {}).get("learner") == "gradient_dd" for side in (one.ours, one.rival))
 
 
 def frame(one: Comparison) -> str:
@@ -98,21 +82,17 @@ def factors(one: Comparison) -> Row:
     found: Row = dict.fromkeys(FACTORS, "")
     if one.study:
         found["task"] = ("on " if one.task.startswith("baird") else "on the ") + task_words(one)
-    found["rival"] = "" if is_own(one) or one.kind in ("exact", "time") else pair(one)
+    if not is_own(one) and one.kind not in ("exact", "time"):
+        ours, rival = (str((side or {}).get("label", "")) for side in (one.ours, one.rival))
+        plain = ours.removeprefix("Gradient-DD").removeprefix(", ")
+        short = f"{plain} ÷ {rival}" if plain else rival.partition(",")[0]
+        found["rival"] = ours if rival == "the initial error" else short
     found["size"] = symbol(one), f"{one.before['size']} to {one.size}" if one.before else str(one.size)
     found["measure"], found["tuned_for"] = one.measure, one.tuned_for
     for part in one.reading.split(", ") if one.reading != "default" else []:
         name = "ratios" if part.endswith("ratios") else "rho" if part.startswith("ρ") else "start"
         found[name] = ("after " if part.endswith("steps") else "from " if name == "start" else "with ") + part
     return found
-
-
-def fused(rows: list[Row]) -> list[Row]:
-    """Return the factors without what was tuned for, where the measure says it already."""
-    pairs = {(row["measure"], row["tuned_for"]) for row in rows}
-    if len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}):
-        return [{**row, "tuned_for": ""} for row in rows]
-    return rows
 
 
 def values(rows: Iterable[Row], name: str) -> list[Any]:
@@ -135,7 +115,7 @@ def phrase(name: str, chosen: list[Any], kind: str) -> str:
 
 
 def box(rows: list[Row], whole: list[Row]) -> tuple[Row, bool]:
-    """Return the factors that restrict a part of all rows, and whether the part is all of what they select."""
+    """Return the factors that restrict a part of all rows, and whether they select nothing else."""
     chosen = {name: values(rows, name) for name in FACTORS}
     inside = [row for row in whole if all(row[name] in chosen[name] for name in FACTORS)]
     same_task = [row for row in whole if row["task"] in chosen["task"]]  # sizes of another task restrict nothing here
@@ -231,17 +211,11 @@ def exact_amount(some: Sequence[Comparison], before_limit: str) -> str:
     texts, bound = [one.text.rstrip(":") for one in some], some[0].bound
     estimates = [one.estimate for one in some]
     if len(set(texts)) > 1:
-        prefix = common(texts).rstrip(" ,(").removesuffix(" on")
+        prefix = commonprefix(texts).rstrip(" ,(").removesuffix(" on")  # noqa: RUF071  (of texts, not of paths)
         if len(prefix) <= 15:
             return joined([f"{text} ({number(one)})" for text, one in zip(texts, estimates, strict=True)])
         return f"{prefix}: {span(estimates, number)}"
     return f"{texts[0]}: {span(estimates, number)}{before_limit}must be {some[0].side} {bound:g}"
-
-
-def common(texts: list[str]) -> str:
-    """Return how all texts begin."""
-    first, last = min(texts), max(texts)
-    return first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
 
 
 def outcome_word(one: Comparison) -> str:
@@ -251,32 +225,27 @@ def outcome_word(one: Comparison) -> str:
     return OUTCOME_WORDS[one.outcome]
 
 
-def parts_of(comparisons: Sequence[Comparison], rows: list[Row]) -> list[Part]:
-    """Return the comparisons by outcome: yes, no, undecided."""
-    found = []
-    for outcome in OUTCOME_WORDS:
-        both = [(one, row) for one, row in zip(comparisons, rows, strict=True) if one.outcome == outcome]
-        if both:
-            found.append(Part([one for one, _ in both], [row for _, row in both]))
-    return found
-
-
 def sentence(comparisons: Sequence[Comparison], needed: int | None = None) -> str:
     """Return what was found for a claim under one way of tuning; empty without comparisons."""
     if not comparisons:
         return ""
     if needed:
         return sentence_needed(comparisons, needed)
-    rows = fused([factors(one) for one in comparisons])
-    parts = parts_of(comparisons, rows)
-    if len(parts) == 1:
-        count, noun = len(comparisons), "checks" if comparisons[0].kind == "exact" else "comparisons"
+    rows, first = [factors(one) for one in comparisons], comparisons[0]
+    if len({one.outcome for one in comparisons}) == 1:
+        count, noun = len(comparisons), "checks" if first.kind == "exact" else "comparisons"
         place = "" if count == 1 else f" in both {noun}" if count == 2 else f" in all {count} {noun}"
-        return upper(f"{outcome_word(comparisons[0])}{place}: {amount(comparisons, True, ', ')}.")
+        return upper(f"{outcome_word(first)}{place}: {amount(comparisons, True, ', ')}.")
+    goals = {(row["measure"], row["tuned_for"]) for row in rows}
+    if len(goals) == len({measure for measure, _ in goals}) == len({goal for _, goal in goals}):
+        rows = [{**row, "tuned_for": ""} for row in rows]  # the measure says it already
     told: list[str] = []
-    for number_of_part, part in enumerate(parts):
-        at = counted_once(where(part.rows, rows, frame(part.comparisons[0])), told)
-        told.append(f"{outcome_word(part.comparisons[0])} {at} ({amount(part.comparisons, number_of_part == 0)})")
+    for outcome in OUTCOME_WORDS:
+        part = [one for one in comparisons if one.outcome == outcome]
+        if part:
+            inside = [row for one, row in zip(comparisons, rows, strict=True) if one.outcome == outcome]
+            at = counted_once(where(inside, rows, frame(part[0])), told)
+            told.append(f"{outcome_word(part[0])} {at} ({amount(part, not told)})")
     return upper("; ".join(told) + ".")
 
 

@@ -8,14 +8,16 @@ from gradient_dd.experiments.paper import baird, exact_statements
 from gradient_dd.experiments.paper.asking import (
     AS_FAST_AS,
     AS_GOOD_AS,
+    BOTH_AS_GOOD,
     ENDS_GROW,
     FASTER,
     LOWER,
     SLOWER_AT_FIRST,
     SPEED_GROWS,
-    WITH_ONE_ZETA,
-    as_good_as_all,
-    as_good_as_natural,
+    TUNINGS,
+    WHOLE,
+    Side,
+    against,
     as_tuned,
     converges,
     costs_as_much,
@@ -25,40 +27,41 @@ from gradient_dd.experiments.paper.asking import (
     much_faster,
     narrower_than,
     one_is_good,
-    tapered_over_constant,
     together,
     values_of,
     versus,
 )
 from gradient_dd.experiments.paper.figures import FIGURES, KAPPAS, US, ZETAS
 from gradient_dd.experiments.paper.studies import STUDIES
+from gradient_dd.experiments.verdicts import FULLY
 
 SEVERAL = 3
 IN_SEVERAL = f"lower in at least {SEVERAL} cases, whatever is tuned for"
 BY_KAPPA, BY_ZETA = values_of("kappa", KAPPAS), values_of("zeta", ZETAS)
 GRADIENT, TD_LIKE = ("gtd2", "tdc"), ("tdrc", "td")
-ALL_RIVALS = (*GRADIENT, *TD_LIKE)
 
 # Questions that several studies are asked
-lower = partial(versus, rivals=GRADIENT, criterion=LOWER, tunings=WITH_ONE_ZETA)
-faster = partial(versus, rivals=GRADIENT, criterion=FASTER, tunings=WITH_ONE_ZETA)
+lower = partial(versus, rivals=GRADIENT, criterion=LOWER, tunings=TUNINGS)
+faster = partial(versus, rivals=GRADIENT, criterion=FASTER, tunings=TUNINGS)
 as_good = partial(versus, rivals=TD_LIKE, criterion=AS_GOOD_AS)
 as_fast = partial(versus, rivals=TD_LIKE, criterion=AS_FAST_AS)
-# Where the report shows a claim: its section, its group, and unless the claim names another its figure
-walk_end = partial(Claim, section="walk", group="Final error", figure="walk")
-walk_speed = partial(Claim, section="walk", group="Speed", figure="walk-area")
-walk_parameters = partial(Claim, section="walk", group="Its parameters κ and ζ", figure="walk-various-kappa")
-walk_constant = partial(Claim, section="walk", group="Constant steps and linear features", figure="walk-constant")
-walk_linear = partial(Claim, section="walk", group="Constant steps and linear features", figure="walk-linear")
-boyan_end = partial(Claim, section="boyan", group="Final error", figure="boyan")
-boyan_speed = partial(Claim, section="boyan", group="Speed", figure="boyan-area")
-boyan_parameters = partial(Claim, section="boyan", group="Its parameters κ and ζ", figure="boyan-kappa")
+TAPERED, CONSTANT = Side("boyan", label="Gradient-DD, tapered"), Side("boyan-constant", label="Gradient-DD, constant")
+NATURAL = [Side("walk-natural", learner, WHOLE[learner]) for learner in ("natural_gtd2", "natural_tdc")]
+
+# Where the report shows a claim: its section, its group, and its figure, by default the figure of its study
+on_walk, on_boyan = partial(Claim, section="walk"), partial(Claim, section="boyan")
+walk_end, boyan_end = (partial(one, group="Final error") for one in (on_walk, on_boyan))
+walk_speed = partial(on_walk, group="Speed", figure="walk-area")
+boyan_speed = partial(on_boyan, group="Speed", figure="boyan-area")
+walk_parameters = partial(on_walk, group="Its parameters κ and ζ", figure="walk-various-kappa")
+boyan_parameters = partial(on_boyan, group="Its parameters κ and ζ", figure="boyan-kappa")
+other_walks = partial(on_walk, group="Constant steps and linear features")
 off_policy = partial(Claim, section="baird", group="Off-policy", figure="Baird")
 across = partial(Claim, section="theory", group="Across the tasks")
 mechanism = partial(Claim, section="theory", group="Theorem and mechanism")
 ours = partial(Claim, source="ours", group="Our own statements")
 
-ON_WALK = (
+OF_THE_PAPER = (
     walk_end("walk-better", "5.1 (1)", "Lower tuned error than GTD2 and TDC", lower("walk")),
     walk_end("walk-grows", "5.1 (1)", "The advantage over GTD2 grows with m", grows("walk", ("gtd2",))),
     walk_end("walk-grows-tdc", "5.1 (1)", "The advantage over TDC grows with m", grows("walk", ("tdc",))),
@@ -75,14 +78,10 @@ ON_WALK = (
     walk_parameters("walk-zeta", "3, 5.1, A.5", "Insensitive to ζ", insensitive("walk", BY_ZETA), figure="walk-beta"),
     walk_parameters("walk-kappa-one", "6", "κ = 1 is a good choice", one_is_good("walk", BY_KAPPA)),
     walk_parameters("walk-kappa", "A.5, 6", "Insensitive to κ", insensitive("walk", BY_KAPPA)),
-    walk_constant("walk-constant", "5.1 (3)", "With constant steps: lower than GTD2 and TDC", lower("walk-constant")),
-    walk_constant(
-        "walk-constant-td", "5.1 (3)", "With constant steps: as good as TDRC and TD", as_good("walk-constant")
-    ),
-    walk_linear("walk-linear", "5.1, A.5", "With linear features: lower than GTD2 and TDC", lower("walk-linear")),
-    walk_linear("walk-linear-td", "5.1, A.5", "With linear features: as good as TDRC and TD", as_good("walk-linear")),
-)
-ON_BOYAN = (
+    other_walks("walk-constant", "5.1 (3)", "With constant steps: lower than GTD2 and TDC", lower("walk-constant")),
+    other_walks("walk-constant-td", "5.1 (3)", "With constant steps: as good as TDRC and TD", as_good("walk-constant")),
+    other_walks("walk-linear", "5.1, A.5", "With linear features: lower than GTD2 and TDC", lower("walk-linear")),
+    other_walks("walk-linear-td", "5.1, A.5", "With linear features: as good as TDRC and TD", as_good("walk-linear")),
     boyan_end("boyan-better", "5.2 (1)", "Lower tuned error than GTD2 and TDC", lower("boyan")),
     boyan_speed("boyan-faster", "5.2 (1)", "Much faster than GTD2 and TDC", much_faster("boyan", GRADIENT)),
     boyan_end("boyan-as-td", "5.2 (2)", "Competitive with TDRC and TD", as_good("boyan")),
@@ -98,17 +97,20 @@ ON_BOYAN = (
         "boyan-tapered",
         "5.2 (4)",
         "Better with tapered than with constant steps",
-        tapered_over_constant("boyan", "boyan-constant"),
+        against(TAPERED, [CONSTANT], LOWER),
         figure="boyan-constant",
     ),
     boyan_parameters("boyan-kappa", "A.5, 6", "Insensitive to κ", insensitive("boyan", BY_KAPPA)),
     boyan_parameters("boyan-kappa-one", "6", "κ = 1 is a good choice", one_is_good("boyan", BY_KAPPA)),
     boyan_parameters("boyan-zeta", "3", "Insensitive to ζ", insensitive("boyan", BY_ZETA)),
-)
-BETTER_OFF_POLICY = "Gradient-DD is better than GTD2, TDC and TDRC"
-ON_BAIRD = (
     off_policy("baird-td", "5.3", "TD diverges", baird.TD_DIVERGES),
-    off_policy("baird-better", "5.3", BETTER_OFF_POLICY, baird.IS_BETTER, short="beats all three"),
+    off_policy(
+        "baird-better",
+        "5.3",
+        "Gradient-DD is better than GTD2, TDC and TDRC",
+        baird.IS_BETTER,
+        short="beats all three",
+    ),
     off_policy("baird-tdrc", "5.3", "TDRC is unstable at N = 20", baird.TDRC_IS_UNSTABLE, short="TDRC unstable"),
     off_policy(
         "baird-others-zero",
@@ -119,8 +121,6 @@ ON_BAIRD = (
     ),
     off_policy("baird-zero", "5.3", "Gradient-DD reaches zero", baird.REACHES_ZERO, short="it reaches 0"),
     off_policy("baird-kappa-one", "6", "κ = 1 is a good choice", baird.KAPPA_ONE_IS_GOOD, short="κ = 1 good"),
-)
-IN_GENERAL = (
     across(
         "better-than-td",
         "abstract, 1",
@@ -138,7 +138,7 @@ IN_GENERAL = (
         "large-spaces",
         "6",
         "The advantage over other methods is greatest in large spaces",
-        together(*(grows(study, ALL_RIVALS, ENDS_GROW) for study in ("walk", "boyan"))),
+        together(*(grows(study, (*GRADIENT, *TD_LIKE), ENDS_GROW) for study in ("walk", "boyan"))),
     ),
     across(
         "same-cost",
@@ -171,9 +171,9 @@ TUNED_BY_SEARCH = {  # studies in which every learner is, in words
 
 
 def as_good_by_search(study: str) -> Ask:
-    """Return the questions whether Gradient-DD is as good as every learner that is tuned by search beside it."""
-    learners = (str(one.learner) for one in STUDIES[f"{study}-fully"].grids)
-    return as_good_as_all(study, tuple(learner for learner in learners if learner != "gradient_dd"))
+    """Ask whether Gradient-DD is as good as every other learner that is tuned by search, in both errors."""
+    rivals = [str(one.learner) for one in STUDIES[f"{study}-fully"].grids if one.learner != "gradient_dd"]
+    return together(*(versus(study, rivals, criterion, (FULLY,)) for criterion in BOTH_AS_GOOD))
 
 
 OURS = (
@@ -201,7 +201,7 @@ OURS = (
         "walk-natural",
         "3, A.5",
         "As good as natural GTD2 and natural TDC",
-        as_good_as_natural("walk", "walk-natural"),
+        against(Side("walk"), NATURAL, AS_GOOD_AS),
         figure="walk-natural",
     ),
     ours("walk-iid", "4 (A1)", "Walk: faster than GTD2 and TDC on independent transitions", faster("walk-iid")),
@@ -226,4 +226,4 @@ def with_figure(claim: Claim) -> Claim:
     return claim if claim.figure or others or study not in FIGURES else replace(claim, figure=study)
 
 
-CLAIMS = (*ON_WALK, *ON_BOYAN, *ON_BAIRD, *IN_GENERAL, *map(with_figure, OURS))
+CLAIMS = tuple(map(with_figure, (*OF_THE_PAPER, *OURS)))
