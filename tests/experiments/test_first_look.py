@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from gradient_dd.experiments.claims import Ask, Claim
 from gradient_dd.experiments.job import Job, Scale
 from gradient_dd.experiments.paper.texts import Section
 from gradient_dd.experiments.running import make, reading, reproduce
-from gradient_dd.experiments.verdicts import ClaimQuestion, Pair
+from gradient_dd.experiments.verdicts import Ask, Claim, ClaimQuestion, Pair
 from gradient_dd.report.figure import BLACK, RED, Figure, Line
 from gradient_dd.studies import Study, grid, task
 
@@ -41,7 +40,6 @@ SMALL_PAPER = {
         "SECTIONS": (Section("walk", "A short walk", "1", "Five states in a row."),),
         "RUNS": 4,
     },
-    "figure_tabs": {"STUDIES": {"short-walk": STUDY}},
     "summary": {"QUESTIONS": ()},
 }
 pytestmark = pytest.mark.usefixtures("small_paper")

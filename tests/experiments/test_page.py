@@ -8,8 +8,9 @@ from html import escape
 import pandas as pd
 import pytest
 
+from gradient_dd.experiments.claim_view import claim_view
 from gradient_dd.experiments.job import Scale
-from gradient_dd.experiments.page import claim_view, variant_table
+from gradient_dd.experiments.page import variant_table
 from gradient_dd.experiments.paper.baird import reading_name
 from gradient_dd.experiments.paper.figures import FIGURES
 from gradient_dd.experiments.paper.studies import STUDIES

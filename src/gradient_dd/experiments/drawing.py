@@ -14,13 +14,11 @@ from typing import Any
 
 import gradient_dd
 from gradient_dd.fingerprint import digest, fingerprint
-from gradient_dd.report.figure import Drawing, Figure, Panel, panels_of
+from gradient_dd.report.figure import Drawing, Figure, panels_of
 from gradient_dd.report.study_figure import draw, header_file
 from gradient_dd.studies.results import Results
 
 FEW = 4  # figures of studies up to which starting processes takes longer than drawing
-# Drawings of theory solve many small systems. With a thread for each core every one of them waits for the others.
-THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,8 @@ def figure_picture(figure: Figure, results: Results, note: str) -> Picture:
     panels = panels_of(figure, results)
     header = named_function(figure.header) if figure.header else None
     job = partial(draw, figure, panels, results.study, note=note, header=header)
-    mark = made_from(figure, str(results.study), note, [panel_numbers(panel) for panel in panels])
+    lanes = [key for task in results.study.built_tasks for key, *_ in results.study.lanes(task)]
+    mark = made_from(figure, str(results.study), note, lanes)
     return Picture(figure.name, job, mark, (str(header_file(Path(), figure.name)),) if figure.header else ())
 
 
@@ -101,8 +100,9 @@ def drawn_meanwhile(pictures: Sequence[Picture], folder: Path, gently: bool = Fa
     spawned = get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count() or 1, spawned, initializer=ignore_interrupts, initargs=(gently,)) as pool:
         try:
-            with one_thread_each():
-                going = [pool.submit(one.draw, folder) for one in wanted]
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the processes ignore it
+            going = [pool.submit(one.draw, folder) for one in wanted]
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             yield paths
             for done in going:
                 done.result()
@@ -122,28 +122,8 @@ def ignore_interrupts(gently: bool) -> None:
         os.nice(10)
 
 
-@contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Start processes that solve with one thread each, and do not see Ctrl-C until they ignore it."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-
-def panel_numbers(panel: Panel) -> list[Any]:
-    """Return all numbers that a panel shows."""
-    arrays = ("alphas", "mean", "sem", "exploded", "curve", "curve_sem")
-    return [str(panel.task), [[str(line.best), *(getattr(line, a).tolist() for a in arrays)] for line in panel.lines]]
-
-
 def made_from(*parts: Any) -> str:
-    """Return a mark of everything that a picture depends on: the code of this package, and the numbers."""
+    """Return a mark of everything that a picture depends on: the code of this package, and its parts."""
     return f"made from {fingerprint(code_mark(), *parts)}"
 
 

@@ -4,15 +4,14 @@ What depends on the way of tuning is written once for each way, or once for seve
 classes t-p, t-a and t-f; the page's one control shows one of them.
 """
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from html import escape
-from pathlib import Path
 from typing import Any
 
-from gradient_dd.experiments.figure_tabs import figure_tabs
-from gradient_dd.experiments.forests import LOOKS, forest, sign, sign_of
+import numpy as np
+
+from gradient_dd.experiments.claim_view import CHIPS, chip, claim_view, sign, sign_of
 from gradient_dd.experiments.job import Job, read_scale
 from gradient_dd.experiments.paper.studies import RUNS, STUDIES
 from gradient_dd.experiments.paper.texts import ERRATA, READINGS, SECTIONS, TITLE, Section
@@ -26,111 +25,24 @@ from gradient_dd.experiments.summary import (
     counts,
     published,
     switched,
-    word_of,
 )
-from gradient_dd.experiments.tuning import ByStudy
-from gradient_dd.experiments.verdicts import ClaimVerdict, Comparison, compared, in_words, tally
-from gradient_dd.experiments.wording import NOUNS, OUTCOME_WORDS, TUNED, factors, number, sentence, task_words, upper
+from gradient_dd.experiments.tuning import ByStudy, StudyEvidence, case_name, initial_error
+from gradient_dd.experiments.verdicts import FULLY, MAIN, SUFFIXES, ClaimVerdict, Comparison, compared, in_words
+from gradient_dd.experiments.wording import factors, upper
 from gradient_dd.report import read
-from gradient_dd.report.figure import COLOURS, GREEK, NAMES, joined
+from gradient_dd.report.figure import COLOURS, NAMES, Figure, LineData, Panel, joined, panels_of
+from gradient_dd.report.own_study import lines_of
 from gradient_dd.report.page import fill
+from gradient_dd.report.panels import columns_of, legend
 from gradient_dd.report.study_figure import header_file
 from gradient_dd.report.svg import Series, inline_svg, over_size
+from gradient_dd.studies import intervals
 from gradient_dd.studies.provenance import provenance
 
-CHIPS = {  # by verdict: the class and the sign of a chip, and the words beside a count
-    "holds": ("y", "✓", "hold"),
-    "partly holds": ("m", "◐", "partly hold"),
-    "does not hold": ("n", "✗", "do not hold"),
-    "undecided": ("u", "?", "undecided"),
-    "not judged": ("u", "–", ""),
-}
-CLAUSE = re.compile(r"(^|; )(no clear difference|no clear change|undecided|yes|no)\b", re.IGNORECASE)
 SHORTER = {" ratios": "", "ρ on the ": "", " sample": "", " initial weights": "", "the paper's": "paper’s"}
-CLASSES = {"yes": "y", "no": "n"}
-
-
-def marked(text: str) -> str:
-    """Return a sentence for a page: numbers do not break, and the word that begins each clause is marked."""
-    nice = escape(text).replace(" = ", "\xa0=\xa0").replace(" times", "\xa0times").replace("limit ", "limit\xa0")
-    return CLAUSE.sub(lambda at: f'{at[1]}<b class="{CLASSES.get(at[2].lower(), "u")}">{at[2]}</b>', nice)
-
-
-def claim_view(verdict: ClaimVerdict, folder: Path, linked: Collection[str]) -> dict[str, Any]:
-    """Return a claim as the page shows it; `linked` are the figures that are not in sight at first."""
-    every = [one for way in WAYS for one in comparisons_of(verdict, way)]
-    asked = list(dict.fromkeys(one.tuning for one in verdict.judgements))
-    missing = [f"t-{way.key}" for way in WAYS if way.tuning not in asked]
-    note = []  # about ways of tuning under which the claim is not judged
-    if verdict.source == "time":
-        note = [("", "depends on the machine; not counted")]
-    elif missing and every[0].kind != "exact":
-        shown = next((way.label for way in WAYS if way.tuning == asked[0]), "")
-        note = [(f"t {' '.join(missing)}", f"not judged with this tuning; shown: {shown}")]
-    return {
-        "verdict": verdict,
-        "chips": switched(partial(chip, verdict)),
-        "sentences": switched(lambda way: marked(sentence(comparisons_of(verdict, way), verdict.needed))),
-        "forests": switched(lambda way: forest(verdict.statement, every, comparisons_of(verdict, way))),
-        "tables": switched(lambda way: details(comparisons_of(verdict, way), folder)),
-        "figure": verdict.figure if verdict.figure in linked else "",
-        "level": f"{100 * (every[0].level if every else 0.95):.3g}",
-        "note": note,
-        "also": [  # ways of tuning that the page's control does not have
-            (upper(tuning), sentence(compared(one for one in verdict.judgements if one.tuning == tuning)))
-            for tuning in asked
-            if tuning not in {way.tuning for way in WAYS}
-        ],
-    }
-
-
-def chip(verdict: ClaimVerdict, way: Way) -> dict[str, Any]:
-    """Return the verdict under a way of tuning with its counts, and the paper's where it differs."""
-    word, first = word_of(verdict, way), word_of(verdict, WAYS[0])
-    look, mark, _ = CHIPS[word]
-    held, unsure, lost = counts = tally(comparisons_of(verdict, way))
-    was = f"paper’s tuning: {first}" if word != first else ""
-    bar = [(kind, count) for kind, count in (("y", held), ("u", unsure), ("n", lost)) if count]
-    told = f"{held} yes, {unsure} undecided, {lost} no"
-    shares = [100 * one // max(1, sum(counts)) for one in (held, held + unsure)]
-    return {"look": look, "sign": mark, "word": word, "told": told, "bar": bar, "was": was, "shares": shares}
-
-
-def details(some: Sequence[Comparison], folder: Path) -> dict[str, Any]:
-    """Return a table of comparisons, the edges of grids, and the files that have the numbers."""
-    goals = len({one.tuned_for for one in some}) > 1
-    used = dict.fromkeys(name for one in some for name in one.study.split(", ") if name)
-    files = [f"{kind}-{name}.csv" for name in used for kind in ("fresh", "runs")]
-    edges = list(dict.fromkeys(one.edge for one in some if one.edge))
-    return {
-        "rows": [detail(one, goals) for one in some],
-        "edges": "; ".join(edges[:4]) + (" …" if len(edges) > 4 else ""),
-        "files": [one for one in files if (folder / "tables" / one).is_file()],
-    }
-
-
-def detail(one: Comparison, goals: bool) -> tuple[str, ...]:
-    """Return a comparison as a row: case, measure, both sides, value, interval, runs, and the class of its outcome."""
-    row = factors(one)
-    letter, size = row["size"]
-    case = [f"{letter} = {size}" if letter else task_words(one) or "–"]
-    case += [row[name].removeprefix("with ") for name in ("ratios", "rho", "start") if row[name]]
-    case += [TUNED.get(one.tuned_for, "")] if goals else []
-    what = one.text.rstrip(":") or NOUNS.get(one.measure, one.measure)
-    interval = f"{number(one.low)} to {number(one.high)}"
-    edge = " †" if one.edge else ""
-    return (
-        *(", ".join(filter(None, case)), what, setting_words(one.ours), setting_words(one.rival) + edge),
-        *(number(one.estimate), interval, str(one.runs or "–"), LOOKS[one.outcome], OUTCOME_WORDS[one.outcome]),
-    )
-
-
-def setting_words(side: Mapping[str, Any] | None) -> str:
-    """Return a learner with its setting."""
-    if not side or "values" not in side:
-        return str((side or {}).get("label", ""))
-    varied = ", ".join(f"{GREEK.get(name, name)} {value:.3g}" for name, value in side["values"].items())
-    return f"{side['label'].partition(',')[0]} {varied}"
+OTHER = "The figure keeps the paper’s tuning: it has no other."
+NO_GRID = "A search tries no grid of step sizes, so only learning curves are shown."
+Shown = tuple[list[Panel], bool]  # the panels of a figure, and whether their learning curves are of test runs
 
 
 def counted(verdicts: Sequence[ClaimVerdict]) -> Switched:
@@ -305,3 +217,80 @@ def told_answers(
         words = " · ".join(f"{label} – {found[place].word.lower()}" for label, found in others)
         told.append((one, word, f"Other ways of tuning: {words}" if words else ""))
     return told
+
+
+# Figures --------------------------------------------------------------------------------------------------------------
+
+
+def figure_tabs(figure: Figure, job: Job, evidence: ByStudy) -> list[dict[str, Any]]:
+    """Return the tabs of a figure: one, or one for each value of the parameter that it is split by.
+
+    A tab shows pictures, legend and caption under each way of tuning, and a note where a figure does not have it.
+    """
+    found = {way: panels_under(figure, evidence, way) for way in WAYS}
+    unit = "episodes" if STUDIES[figure.study].episodes else "steps"
+
+    def value_of(panel: Panel) -> str:
+        return str(panel.task.parameters.get(figure.split, ""))
+
+    def view(way: Way, value: str) -> dict[str, Any]:
+        panels, is_tested = found[way] or found[WAYS[0]] or ([], False)
+        columns = columns_of([one for one in panels if value_of(one) == value], unit)
+        note = OTHER if not found[way] else "" if columns[0].above else NO_GRID
+        words = caption(figure, is_tested, bool(columns[0].above))
+        return {"columns": columns, "legend": legend(panels[0].lines), "caption": words, "note": note}
+
+    values, tabs = sorted({value_of(one) for one in (found[WAYS[0]] or ([],))[0]}), []
+    for value in values:
+        name = figure.name + (f"-{value or 'plain'}" if len(values) > 1 else "")
+        tab = figure.tabs.get(value, figure.tab) or figure.name
+        shown = switched(partial(view, value=value))
+        tabs.append({"name": name, "tab": tab, "shown": shown, "files": f"figures/{figure.name}"})
+    return tabs
+
+
+def caption(figure: Figure, is_tested: bool, has_alphas: bool) -> str:
+    """Return what a figure shows."""
+    lead = f"Paper’s {figure.source}." if figure.source else "Not in the paper."
+    above = f"Top: {'final' if figure.measure == 'last100' else 'mean'} error on tuning runs. " if has_alphas else ""
+    below = f"{'Bottom: l' if has_alphas else 'L'}earning curves at the best setting{', on test runs' * is_tested}."
+    return f"{lead} {above}{below}" + (f" {upper(figure.remark)}." if figure.remark else "")
+
+
+def panels_under(figure: Figure, evidence: ByStudy, way: Way) -> Shown | None:
+    """Return the panels of a figure under a way of tuning; None where it has none.
+
+    Learning curves are of the selected settings on test runs, if all of them were run there, else of the tuning runs.
+    """
+    one = evidence.get(figure.study + SUFFIXES[way.tuning])
+    if one is None or (way.tuning != MAIN and not figure.compares_rivals):
+        return None
+    own = figure if way.tuning == MAIN else replace(figure, lines=lines_of(one.study))
+    panels = blank_panels(own, one) if way.tuning == FULLY else panels_of(own, one.results)
+    found = []
+    for panel in panels:
+        case = case_name(panel.task)
+        chosen = [one.choose(case, line.line, figure.measure).setting for line in panel.lines]
+        fresh = one.fresh.get(case)
+        if fresh is None or not set(map(str, chosen)) <= set(map(str, fresh.study.settings())):
+            return (panels, False) if len(panel.middle) else None
+        middle, curves = fresh.curves(next(iter(fresh.tasks)), chosen)
+        means = [intervals.estimate(curve.T) for curve in curves]
+        lines = [
+            line._replace(curve=mean.mean, curve_sem=mean.sem) for line, mean in zip(panel.lines, means, strict=True)
+        ]
+        found.append(panel._replace(lines=lines, middle=middle))
+    return found, True
+
+
+def blank_panels(figure: Figure, one: StudyEvidence) -> list[Panel]:
+    """Return panels without errors over step sizes: the settings that a search tried lie on no grid."""
+    none, panels = np.empty(0), []
+    for task in one.results.tasks.values():
+        lines = [
+            LineData(line, none, none, none, none, best.setting, none, none)
+            for line in figure.lines
+            for best in [one.choose(case_name(task), line, figure.measure)]
+        ]
+        panels.append(Panel(task, lines, none, initial_error(task)))
+    return panels

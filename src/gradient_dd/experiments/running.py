@@ -20,7 +20,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gradient_dd.errors import Unquoted, bad_request, unknown
-from gradient_dd.experiments.claims import Claim
 from gradient_dd.experiments.drawing import draw_all, drawing_picture, drawn_meanwhile, figure_picture
 from gradient_dd.experiments.job import Job, OnNotice, Scale, read_scale, write_scale, write_text
 from gradient_dd.experiments.page import page_text
@@ -29,7 +28,7 @@ from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import COMPANIONS, STUDIES
 from gradient_dd.experiments.tuning import ByStudy, SearchEvidence, StudyEvidence, search_all
-from gradient_dd.experiments.verdicts import ClaimQuestion, ClaimVerdict
+from gradient_dd.experiments.verdicts import Claim, ClaimQuestion, ClaimVerdict
 from gradient_dd.learners import Setting
 from gradient_dd.report.play.page import live_page
 from gradient_dd.studies import Study
@@ -253,17 +252,11 @@ def runs_frame(evidence: StudyEvidence) -> "pd.DataFrame":
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
-    for used in evidence.used.values():
-        setting, runs = used.setting, "fresh" if used.fresh else "selection"
-        common: dict[str, Any] = {
-            "task": used.case,
-            "runs": runs,
-            "learner": setting.rule.name,
-            "rho_mode": setting.rho_mode,
-        }
-        common |= {name: setting.values.get(name) for name in PARAMETERS}
-        for unit, errors in enumerate(zip(*used.errors.values(), strict=True)):
-            rows.append(common | {"unit": unit} | dict(zip(used.errors, errors, strict=True)))
+    for (fresh, case, _), (setting, errors) in evidence.used.items():
+        common: dict[str, Any] = {name: setting.values.get(name) for name in PARAMETERS}
+        common |= {"task": case, "runs": "fresh" if fresh else "selection", "learner": setting.rule.name}
+        for unit, row in enumerate(zip(*errors.values(), strict=True)):
+            rows.append(common | {"rho_mode": setting.rho_mode, "unit": unit} | dict(zip(errors, row, strict=True)))
     columns = ["task", "runs", "learner", *PARAMETERS, "rho_mode", "unit", *MEASURES]
     return with_old_names(pd.DataFrame(rows, columns=columns))
 

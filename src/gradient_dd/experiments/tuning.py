@@ -45,15 +45,11 @@ class ErrorTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TunedSetting:
-    """The setting that a line selects on a case: out of how many, and whether it lies at an edge of the grid.
-
-    `held` are the parameters that the line does not choose.
-    """
+    """The setting that a line selects on a case: out of how many, and whether it lies at an edge of the grid."""
 
     evidence: "StudyEvidence"
     case: str
-    label: str
-    held: tuple[tuple[str, float], ...]
+    line: Line
     setting: Setting
     settings: int
     edge: str
@@ -71,10 +67,10 @@ class TunedSetting:
     def facts(self, measure: str) -> dict[str, Any]:
         """Return what a comparison says about the learner."""
         return {
-            "label": self.label,
+            "label": self.line.label,
             "learner": self.setting.rule.name,
             "study": self.evidence.study.name,
-            "held": dict(self.held),
+            "held": dict(self.line.held),
             "values": dict(self.setting.values),
             "rho_mode": self.setting.rho_mode,
             "settings": self.settings,
@@ -82,15 +78,6 @@ class TunedSetting:
             "mean": float(self.errors(measure).mean()),
             "selection_mean": self.selection_mean(measure),
         }
-
-
-class Used(NamedTuple):
-    """Errors that a judgement rests on: of a setting on a case, by measure, each (units,)."""
-
-    case: str
-    fresh: bool
-    setting: Setting
-    errors: dict[str, Array]
 
 
 @dataclass(eq=False)
@@ -102,7 +89,8 @@ class StudyEvidence:
     of each start, averaged over runs and divided by the initial error, and the test runs have other starts.
 
     A companion that runs as long as its study, `beside`, is judged on the test runs of that study. Tables of errors
-    are read once, by case and measure. `used` and `times` keep what judgements rest on.
+    are read once, by case and measure. `used` and `times` keep what judgements rest on: by test runs or not, case and
+    setting the errors by measure, each (units,), and by case and learner the nanoseconds of an update.
     """
 
     results: Results
@@ -110,7 +98,7 @@ class StudyEvidence:
     beside: Study | None = None
     tables: dict[tuple[bool, str, str], ErrorTable] = field(default_factory=dict, repr=False)
     chosen_before: dict[tuple[str, Line, str], TunedSetting] = field(default_factory=dict, repr=False)
-    used: dict[tuple[bool, str, str], Used] = field(default_factory=dict, repr=False)
+    used: dict[tuple[bool, str, str], tuple[Setting, dict[str, Array]]] = field(default_factory=dict, repr=False)
     times: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
 
     @property
@@ -192,7 +180,7 @@ class StudyEvidence:
         settings, errors = self.table(case, measure, fresh)
         found: Array = errors[settings.index(setting)]
         key = fresh, case, repr((setting.rule.name, setting.rho_mode, dict(setting.values)))
-        self.used.setdefault(key, Used(case, fresh, setting, {})).errors[measure] = found
+        self.used.setdefault(key, (setting, {}))[1][measure] = found
         return found
 
     def choose(self, case: str, line: Line, tuned_for: str = "last100") -> TunedSetting:
@@ -202,7 +190,7 @@ class StudyEvidence:
             settings, errors = self.table(case, tuned_for)
             best, among = settings[tuned(settings, errors, line.has)], self.among(case, line, tuned_for)
             facts = self.n_settings(among), edge(best, among)
-            self.chosen_before[key] = TunedSetting(self, case, line.label, line.held, best, *facts)
+            self.chosen_before[key] = TunedSetting(self, case, line, best, *facts)
         return self.chosen_before[key]
 
     def n_settings(self, among: list[Setting]) -> int:

@@ -4,6 +4,7 @@
     Comparison     the answer: the ratio on test runs, an interval, and whether the interval lies on that side
     Judgement      the comparisons of one variant and one way of tuning; their intervals hold together at 95 %
     ClaimVerdict   all judgements of a claim, in a word, three counts and a sentence
+    Claim          a statement, where it stands, and the questions that decide it
 
 An outcome is "holds" where the whole interval is on the claimed side, "fails" where it is on the other, and "open"
 where it contains the bound. The intervals of a judgement of n comparisons have level 1 − 0.05/n each, so that all of
@@ -12,15 +13,22 @@ is true would show something.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from gradient_dd.experiments.tuning import TunedSetting
+from gradient_dd.experiments.wording import sentence
 from gradient_dd.studies.intervals import LEVEL, Interval, ratio_interval
 
 MAIN, ALIKE, FULLY = "as the paper has it", "tuned alike", "tuned fully"
+SUFFIXES = {MAIN: "", ALIKE: "-alike", FULLY: "-fully"}  # of the name of a study's companion, by way of tuning
 WORDS = ("holds", "partly holds", "does not hold", "undecided", "not judged")  # of verdicts
 OUTCOMES = ("holds", "open", "fails")  # of a comparison; counted as held, open and refuted
+SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
+TESTS = {  # by the type of a claim's comparisons
+    "time": "test_the_cost_is_read_from_the_units_of_the_study",
+    "exact": "test_statements_of_theory_are_computed[{claim}]",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +100,7 @@ class Pair:
             "rival": self.rival.facts(self.measure)
             if self.rival
             else {"label": "the initial error", "mean": evidence.first_error(ours.case)},
-            "edge": "; ".join(f"{one.label}: {one.edge}" for one in learners if "alpha" in one.edge),
+            "edge": "; ".join(f"{one.line.label}: {one.edge}" for one in learners if "alpha" in one.edge),
             "variant": evidence.variant(ours.case),
             "selection_runs": evidence.study.runs,
         }
@@ -268,3 +276,72 @@ def judged(questions: list[ClaimQuestion], needed: int | None) -> list[Judgement
         comparisons = [question.compare(level) for question in asked]
         found.append(Judgement(*key, in_words(comparisons, needed), *tally(comparisons), comparisons))
     return found
+
+
+@dataclass(frozen=True)
+class Ask:
+    """How a claim is decided: the criterion in words, the studies it rests on, and the questions to their evidence."""
+
+    criterion: str
+    studies: tuple[str, ...]
+    questions: Callable[[Any], list[ClaimQuestion]]
+
+    def __call__(self, evidence: Any) -> list[ClaimQuestion]:
+        return self.questions(evidence)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement in our words, where it stands, and what decides it.
+
+    needed   how many comparisons must hold; None stands for all of them
+    section, group, figure   where the report shows it; a claim without a section is among the extras
+    short    the statement where there is little space
+    source   "paper"; "time" for a statement of the paper on wall-clock time, which depends on the machine and is not
+             counted; "ours" for one that we added
+    """
+
+    name: str
+    where: str
+    statement: str
+    ask: Ask
+    needed: int | None = None
+    source: str = "paper"
+    section: str = "extras"
+    group: str = ""
+    figure: str = ""
+    short: str = ""
+
+    @property
+    def studies(self) -> tuple[str, ...]:
+        """The studies whose figures show the claim."""
+        return self.ask.studies
+
+    def judge(self, questions: list[ClaimQuestion]) -> ClaimVerdict:
+        """Return the verdict, from test runs of the settings in the questions."""
+        judgements = judged(questions, self.needed)
+        main, every = under(judgements), compared(judgements)
+        # The test that shows that the criterion distinguishes true from false
+        test = next((TESTS[one.kind] for one in every if one.kind in TESTS), SAMPLED_TEST).format(claim=self.name)
+        same = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("name", "ask")}
+        return ClaimVerdict(
+            **same,
+            claim=self.name,
+            criterion=self.ask.criterion,
+            verdict=over_all(main, self.needed),
+            **tally(compared(main))._asdict(),
+            alike=self.told(judgements, ALIKE),
+            fully=self.told(judgements, FULLY),
+            finding=sentence(compared(main), self.needed),
+            studies=list(self.studies),
+            judgements=judgements,
+            test=f"tests/experiments/test_claims.py::{test}",
+            variants=list(dict.fromkeys(one.variant for one in every if one.variant)),
+            runs=sorted({one.runs for one in every if one.runs}),
+            selection_runs=sorted({one.selection_runs for one in every if one.selection_runs}),
+        )
+
+    def told(self, judgements: list[Judgement], tuning: str) -> str:
+        """Return the verdict with its counts under one way of tuning; empty without any judgement."""
+        some = [one for one in judgements if one.tuning == tuning]
+        return f"{over_all(some, self.needed)} ({tally(compared(some))})" if some else ""

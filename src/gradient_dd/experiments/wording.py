@@ -12,11 +12,13 @@
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
 from os.path import commonprefix
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gradient_dd.experiments.verdicts import Comparison
 from gradient_dd.report.figure import SYMBOLS, TASK_NAMES, joined
 from gradient_dd.report.svg import SUPERSCRIPTS
+
+if TYPE_CHECKING:
+    from gradient_dd.experiments.verdicts import Comparison
 
 NOUNS = {"last100": "final error", "mean_error": "mean error", "early": "early error", "episodes": "episodes needed"}
 TUNED = {"last100": "tuned for the final error", "mean_error": "tuned for the mean error", "what is measured": ""}
@@ -44,22 +46,17 @@ def number(value: float) -> str:
     return f"{sign}{size / 10.0**power:.1f} × 10{str(power).translate(SUPERSCRIPTS)}"
 
 
-def is_wide(one: Comparison) -> bool:
+def is_wide(one: "Comparison") -> bool:
     """Return whether the interval of a ratio spans more than a factor of 10."""
     return one.kind not in ("exact", "count") and not (one.low > 0 and one.high <= WIDE * one.low)
 
 
-def symbol(one: Comparison) -> str:
-    """Return what the size of a task is called."""
-    return SYMBOLS.get(one.task.partition("(")[0], "")
-
-
-def is_own(one: Comparison) -> bool:
+def is_own(one: "Comparison") -> bool:
     """Return whether both sides are Gradient-DD, with other parameters."""
     return all((side or {}).get("learner") == "gradient_dd" for side in (one.ours, one.rival))
 
 
-def frame(one: Comparison) -> str:
+def frame(one: "Comparison") -> str:
     """Return which question a comparison asks."""
     if one.kind != "ratio":
         return one.kind
@@ -70,14 +67,14 @@ def frame(one: Comparison) -> str:
     return {1.0: "lower", 0.8: "clear", 1.25: "as good"}.get(one.bound, "ratio")
 
 
-def task_words(one: Comparison) -> str:
+def task_words(one: "Comparison") -> str:
     """Return the task of a comparison in words, with its variant."""
     name = one.task.partition("(")[0]
     words = TASK_NAMES.get(name, name)
     return f"{words} with {one.variant}" if one.variant and one.reading == "default" else words
 
 
-def factors(one: Comparison) -> Row:
+def factors(one: "Comparison") -> Row:
     """Return what may restrict a comparison, by factor, in words."""
     found: Row = dict.fromkeys(FACTORS, "")
     if one.study:
@@ -87,7 +84,8 @@ def factors(one: Comparison) -> Row:
         plain = ours.removeprefix("Gradient-DD").removeprefix(", ")
         short = f"{plain} ÷ {rival}" if plain else rival.partition(",")[0]
         found["rival"] = ours if rival == "the initial error" else short
-    found["size"] = symbol(one), f"{one.before['size']} to {one.size}" if one.before else str(one.size)
+    letter = SYMBOLS.get(one.task.partition("(")[0], "")
+    found["size"] = letter, f"{one.before['size']} to {one.size}" if one.before else str(one.size)
     found["measure"], found["tuned_for"] = one.measure, one.tuned_for
     for part in one.reading.split(", ") if one.reading != "default" else []:
         name = "ratios" if part.endswith("ratios") else "rho" if part.startswith("ρ") else "start"
@@ -165,7 +163,7 @@ def span(estimates: Iterable[float], told: Callable[[float], str] = rough) -> st
     return f"{low} and {high}" if len(ordered) == 2 else f"{low} to {high}"
 
 
-def numbers(some: Sequence[Comparison]) -> str:
+def numbers(some: Sequence["Comparison"]) -> str:
     """Return the estimates of a part; where an interval is wide, the end that the outcome rests on, or nothing."""
     if not any(map(is_wide, some)):
         return span(one.estimate for one in some)
@@ -178,7 +176,7 @@ def numbers(some: Sequence[Comparison]) -> str:
     return end if end.startswith("over") else f"above {end}"
 
 
-def amount(some: Sequence[Comparison], is_first: bool, before_limit: str = "; ") -> str:
+def amount(some: Sequence["Comparison"], is_first: bool, before_limit: str = "; ") -> str:
     """Return the numbers of a part; the first part says of what, and the limit unless that is 1 or 0."""
     first, kind = some[0], frame(some[0])
     if kind == "exact":
@@ -206,7 +204,7 @@ def amount(some: Sequence[Comparison], is_first: bool, before_limit: str = "; ")
     return f"{told} times{noun}{limit}"
 
 
-def exact_amount(some: Sequence[Comparison], before_limit: str) -> str:
+def exact_amount(some: Sequence["Comparison"], before_limit: str) -> str:
     """Return the numbers of statements that were computed without any run."""
     texts, bound = [one.text.rstrip(":") for one in some], some[0].bound
     estimates = [one.estimate for one in some]
@@ -218,14 +216,14 @@ def exact_amount(some: Sequence[Comparison], before_limit: str) -> str:
     return f"{texts[0]}: {span(estimates, number)}{before_limit}must be {some[0].side} {bound:g}"
 
 
-def outcome_word(one: Comparison) -> str:
+def outcome_word(one: "Comparison") -> str:
     """Return an outcome in a word or three."""
     if one.outcome == "open" and one.bound == 1 and one.kind in ("ratio", "growth"):
         return "no clear difference" if one.kind == "ratio" else "no clear change"
     return OUTCOME_WORDS[one.outcome]
 
 
-def sentence(comparisons: Sequence[Comparison], needed: int | None = None) -> str:
+def sentence(comparisons: Sequence["Comparison"], needed: int | None = None) -> str:
     """Return what was found for a claim under one way of tuning; empty without comparisons."""
     if not comparisons:
         return ""
@@ -257,13 +255,11 @@ def counted_once(place: str, before: list[str]) -> str:
     return head + tail.partition(" comparisons")[2]
 
 
-def sentence_needed(comparisons: Sequence[Comparison], needed: int) -> str:
+def sentence_needed(comparisons: Sequence["Comparison"], needed: int) -> str:
     """Return what was found for a claim of several cases: how many held, and how many must."""
-    groups: dict[str, list[Comparison]] = {}
-    for one in comparisons:
-        groups.setdefault(one.tuned_for, []).append(one)
     told = []
-    for goal, some in groups.items():
+    for goal in dict.fromkeys(one.tuned_for for one in comparisons):
+        some = [one for one in comparisons if one.tuned_for == goal]
         held = [one for one in some if one.outcome == "holds"]
         word = "yes" if len(held) >= needed else "no"
         more = f", {numbers(held)} times the error" if held and numbers(held) else ""
@@ -272,7 +268,7 @@ def sentence_needed(comparisons: Sequence[Comparison], needed: int) -> str:
     return upper("; ".join(sorted(told, key=lambda one: one.startswith("no"))) + ".")
 
 
-def answer_word(comparisons: Sequence[Comparison]) -> str:
+def answer_word(comparisons: Sequence["Comparison"]) -> str:
     """Return the word that begins an answer."""
     count = len(comparisons)
     held, lost = (sum(one.outcome == outcome for one in comparisons) for outcome in ("holds", "fails"))
@@ -294,24 +290,24 @@ POOLED = {  # by frame: for what holds and what does not the words with the meas
 }
 
 
-def pooled(comparisons: Sequence[Comparison]) -> str:
+def pooled(comparisons: Sequence["Comparison"]) -> str:
     """Return an answer over several claims: for each outcome where it is so, task by task."""
-    rows, tasks = [factors(one) for one in comparisons], list(dict.fromkeys(map(task_words, comparisons)))
+    tasks = list(dict.fromkeys(map(task_words, comparisons)))
     with_noun, plain, open_word = POOLED[frame(comparisons[0])]
     told: list[str] = []
     for place, outcome in enumerate(("holds", "fails")):
         places: list[str] = []
         for task in tasks:
-            inside = [(one, row) for one, row in zip(comparisons, rows, strict=True) if task_words(one) == task]
-            part = [(one, row) for one, row in inside if one.outcome == outcome]
+            inside = [one for one in comparisons if task_words(one) == task]
+            part = [one for one in inside if one.outcome == outcome]
             if part:
-                at = f"at every {symbol(part[0][0])}"
+                at = f"at every {factors(part[0])['size'][0]}"
                 if len(part) < len(inside):
-                    at = where([row for _, row in part], [row for _, row in inside], frame(part[0][0]), 40)
+                    at = where(list(map(factors, part)), list(map(factors, inside)), frame(part[0]), 40)
                     at = counted_once(at, told)
                 article = "" if len(tasks) == 1 else "on " if task.startswith("Baird") else f"on the {task} "
                 whose = "" if told or places else " theirs"
-                places.append(f"{article}{at} ({numbers([one for one, _ in part])} times{whose})")
+                places.append(f"{article}{at} ({numbers(part)} times{whose})")
         if places:
             word = plain[place] if told else with_noun[place].format(NOUNS[comparisons[0].measure])
             told.append(f"{word} {joined(places)}")
@@ -322,7 +318,7 @@ def pooled(comparisons: Sequence[Comparison]) -> str:
     return upper("; ".join(told) + ".")
 
 
-def over_the_run(comparisons: Sequence[Comparison]) -> str:
+def over_the_run(comparisons: Sequence["Comparison"]) -> str:
     """Return the second sentence of an answer: a word for each task on the mean error."""
     tasks = list(dict.fromkeys(map(task_words, comparisons)))
     words = {task: answer_word([one for one in comparisons if task_words(one) == task]).lower() for task in tasks}

@@ -14,15 +14,14 @@ insensitive  worst over best value of a parameter below 2; both are found on tun
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.experiments.claims import Ask
 from gradient_dd.experiments.paper.figures import PLAIN_DD
 from gradient_dd.experiments.tuning import ByStudy, StudyEvidence, TunedSetting
-from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, Pair
+from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, SUFFIXES, Ask, ClaimQuestion, Pair
 from gradient_dd.report.figure import NAMES, Line
 from gradient_dd.studies.intervals import DRAWS, Interval, ratio_interval, resamples
 from gradient_dd.studies.store import Store
@@ -76,12 +75,7 @@ AS_PRINTED = WHOLE | {"gradient_dd": Line("Gradient-DD", "gradient_dd", PLAIN_DD
 ONE_ZETA = AS_PRINTED | {
     learner: Line(f"{NAMES[learner]}, ζ = 1", learner, (("zeta", 1.0),)) for learner in ("gtd2", "tdc")
 }
-TUNINGS = {  # the suffix of the companion, and the line of each learner
-    MAIN: ("", AS_PRINTED),
-    "ζ = 1 for GTD2 and TDC": ("", ONE_ZETA),
-    ALIKE: ("-alike", WHOLE),
-    FULLY: ("-fully", WHOLE),
-}
+TUNINGS = {MAIN: AS_PRINTED, "ζ = 1 for GTD2 and TDC": ONE_ZETA, ALIKE: WHOLE, FULLY: WHOLE}  # the line of each learner
 WAYS = (MAIN, ALIKE, FULLY)
 
 
@@ -94,9 +88,9 @@ def tuned_ways(
     out.
     """
     for tuning in tunings:
-        suffix, lines = TUNINGS[tuning]
+        suffix = SUFFIXES.get(tuning, "")
         if any(study + suffix in evidence for study in studies):
-            yield tuning, lines, [evidence.get(study + suffix) or evidence[study] for study in studies]
+            yield tuning, TUNINGS[tuning], [evidence.get(study + suffix) or evidence[study] for study in studies]
 
 
 class Side(NamedTuple):
@@ -169,7 +163,7 @@ def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
     return together(*asks, *(versus(study, ("td",), Criterion(words, measure="mean_error")) for study in studies))
 
 
-def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS) -> Ask:
+def grows(study: str, *rivals: str, criterion: Criterion = GROWS) -> Ask:
     """Ask whether rival / Gradient-DD grows from each size to the next, or from the smallest to the largest."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
@@ -192,24 +186,20 @@ def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS) -> 
     return Ask(criterion.words, (study,), questions)
 
 
-def on_cases(words: str, studies: tuple[str, ...], asked: Callable[[StudyEvidence, str], list[ClaimQuestion]]) -> Ask:
-    """Ask the same of every case of studies."""
+def on_cases(words: str, asked: Callable[..., list[ClaimQuestion]], *studies: str, **how: Any) -> Ask:
+    """Ask the same of every case of studies; `how` goes to `asked`."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = [evidence[study] for study in studies]
-        return [question for one in found for case in one.cases for question in asked(one, case)]
+        return [question for one in found for case in one.cases for question in asked(one, case, **how)]
 
     return Ask(words, studies, questions)
 
 
-def converges(*studies: str) -> Ask:
+def ends_low(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
     """Ask whether Gradient-DD ends below a tenth of the initial error, tuned as the paper has it."""
-
-    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
-        pair = Pair(found.choose(case, AS_PRINTED["gradient_dd"]), None, "last100")
-        return [ClaimQuestion("share", (pair,), "below", CONVERGED)]
-
-    return on_cases("ends below a tenth of the initial error", studies, asked)
+    pair = Pair(found.choose(case, AS_PRINTED["gradient_dd"]), None, "last100")
+    return [ClaimQuestion("share", (pair,), "below", CONVERGED)]
 
 
 def values_of(parameter: str, values: tuple[float, ...], rho_mode: str = "R") -> tuple[Line, ...]:
@@ -227,39 +217,24 @@ def ordered(found: StudyEvidence, case: str, lines: tuple[Line, ...], tuned_for:
     return sorted(chosen, key=lambda one: one.selection_mean(tuned_for))
 
 
-def insensitive(study: str, lines: tuple[Line, ...]) -> Ask:
+def worst_over_best(found: StudyEvidence, case: str, among: tuple[Line, ...]) -> list[ClaimQuestion]:
     """Ask whether the tuned error hardly depends on the lines' parameter, in the final and the mean error."""
-
-    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
-        sorted_by = {goal: ordered(found, case, lines, goal) for goal in GOALS}
-        return [
-            ClaimQuestion("ratio", (Pair(some[-1], some[0], goal),), "below", INSENSITIVE, tuned_for=goal)
-            for goal, some in sorted_by.items()
-        ]
-
-    return on_cases("worst over best value below 2", (study,), asked)
+    sorted_by = {goal: ordered(found, case, among, goal) for goal in GOALS}
+    return [
+        ClaimQuestion("ratio", (Pair(some[-1], some[0], goal),), "below", INSENSITIVE, tuned_for=goal)
+        for goal, some in sorted_by.items()
+    ]
 
 
-def one_is_good(study: str, lines: tuple[Line, ...]) -> Ask:
-    """Ask whether κ = 1 is as good as the best κ."""
-    return on_cases(
-        BEST_KAPPA.words, (study,), lambda found, case: [ratio(one_over_best(found, case, lines), BEST_KAPPA)]
-    )
+def one_over_best(found: StudyEvidence, case: str, among: tuple[Line, ...]) -> list[ClaimQuestion]:
+    """Ask whether κ = 1 is as good as the κ that is best on tuning runs."""
+    (one,) = (line for line in among if dict(line.held)["kappa"] == 1.0)
+    return [ratio(Pair(found.choose(case, one), ordered(found, case, among)[0], "last100"), BEST_KAPPA)]
 
 
-def one_over_best(found: StudyEvidence, case: str, lines: tuple[Line, ...]) -> Pair:
-    """Return κ = 1 against the κ that is best on tuning runs."""
-    (one,) = (line for line in lines if dict(line.held)["kappa"] == 1.0)
-    return Pair(found.choose(case, one), ordered(found, case, lines)[0], "last100")
-
-
-def narrower_than(study: str, *rivals: str) -> Ask:
+def fewer_step_sizes(found: StudyEvidence, case: str, than: tuple[str, ...]) -> list[ClaimQuestion]:
     """Ask whether fewer step sizes are within twice the best error than for rivals, on tuning runs."""
-
-    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
-        return [counted(found, case, AS_PRINTED["gradient_dd"], AS_PRINTED[rival]) for rival in rivals]
-
-    return on_cases("fewer step sizes within twice the best error", (study,), asked)
+    return [counted(found, case, AS_PRINTED["gradient_dd"], AS_PRINTED[rival]) for rival in than]
 
 
 def counted(found: StudyEvidence, case: str, *lines: Line) -> ClaimQuestion:
@@ -296,18 +271,14 @@ def good_step_sizes(errors: Array, weights: Array) -> Array:
     return (means <= WITHIN * means.min(axis=1, keepdims=True)).sum(axis=1)
 
 
-def costs_as_much(*studies: str) -> Ask:
-    """Ask whether an update of Gradient-DD takes at most a tenth more than one of GTD2, on the largest task of each.
+def cost(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
+    """Ask whether an update of Gradient-DD takes at most a tenth more than one of GTD2, on the largest task of a study.
 
-    These numbers are times of the study's own runs: they differ from machine to machine and from call to call.
+    The times of the study's own runs differ between machines and calls. Without any times nothing is asked.
     """
-    words = f"time of an update below {NEGLIGIBLE:g} times"
-    return Ask(words, studies, lambda evidence: [one for study in studies for one in cost(evidence[study])])
-
-
-def cost(found: StudyEvidence) -> list[ClaimQuestion]:
-    """Return the question for one study, or none where its runs took no times."""
-    case, sides = max(found.cases, key=found.size), ("gradient_dd", "gtd2")
+    sides = ("gradient_dd", "gtd2")
+    if case != max(found.cases, key=found.size):
+        return []
     with Store(found.results.path) as store:
         units = [unit.facts["costs"] for unit in store.units([found.results.tasks[case]], found.study.run_numbers)]
     both = [costs for costs in units if all(learner in costs for learner in sides)]  # what ran at the same time

@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
-from gradient_dd.experiments.claims import Ask
 from gradient_dd.experiments.paper.asking import (
     AS_GOOD,
     AS_GOOD_AS,
@@ -18,13 +17,13 @@ from gradient_dd.experiments.paper.asking import (
     LOWER,
     WAYS,
     WHOLE,
-    one_over_best,
+    ordered,
     tuned_ways,
     values_of,
 )
 from gradient_dd.experiments.paper.studies import BAIRD_FIVE_KAPPAS, BAIRD_KAPPAS
 from gradient_dd.experiments.tuning import ByStudy, StudyEvidence
-from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, Pair
+from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, Ask, ClaimQuestion, Pair
 from gradient_dd.report.figure import Line
 
 ZERO = 1e-3  # of the initial error: what counts as reaching zero
@@ -50,17 +49,9 @@ class Variant(NamedTuple):
     evidence: StudyEvidence
     kappa_one: StudyEvidence | None = None
 
-    def pair(self, case: str, ours: Line, rival: Line | None = None, goal: str = "last100") -> Pair:
-        """Return the settings that two lines select, or that one line selects."""
-        chosen = self.evidence.choose(case, ours, goal)
-        return Pair(chosen, None if rival is None else self.evidence.choose(case, rival, goal), goal)
 
-    def question(self, kind: str, pair: Pair, side: str, bound: float) -> ClaimQuestion:
-        """Return a question about this variant."""
-        return ClaimQuestion(kind, (pair,), side, bound, self.name, self.tuning, pair.measure)
-
-
-Asked = Callable[[Variant, str], list[ClaimQuestion]]
+Lines = dict[str, Line] | Line  # a dict has a line for each place of ρ
+Pairs = Callable[[Variant, str], list[Pair]]
 
 
 def reading_name(ratios: str, mode: str, words: str) -> str:
@@ -70,13 +61,16 @@ def reading_name(ratios: str, mode: str, words: str) -> str:
 
 def on_baird(
     words: str,
-    asked: Asked,
+    kind: str,
+    side: str,
+    bound: float,
+    pairs: Pairs,
     largest_only: bool = False,
     modes: tuple[str, ...] = tuple(PLACES),
     long: bool = False,
     tunings: tuple[str, ...] = WAYS,
 ) -> Ask:
-    """Ask a statement of every variant, on every size or on the largest.
+    """Ask about pairs of every variant, on every size or on the largest.
 
     With one mode ρ makes no difference. `long` adds the longer runs from the paper's initial weights.
     """
@@ -96,10 +90,10 @@ def on_baird(
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         return [
-            question
+            ClaimQuestion(kind, (pair,), side, bound, one.name, one.tuning, pair.measure)
             for ratios, one in variants(evidence)
             for case in of_ratios(one.evidence, ratios)[-1 if largest_only else 0 :]
-            for question in asked(one, case)
+            for pair in pairs(one, case)
         ]
 
     return Ask(words, ("baird",), questions)
@@ -111,48 +105,48 @@ def of_ratios(found: StudyEvidence, ratios: str) -> list[str]:
     return sorted(cases, key=found.size)
 
 
-def shares(side: str, bound: float, *lines: dict[str, Line] | Line) -> Asked:
-    """Ask on which side of a share of the initial error learners end; a dict has a line for each place of ρ."""
-
-    def asked(variant: Variant, case: str) -> list[ClaimQuestion]:
-        ours = [line if isinstance(line, Line) else line[variant.mode] for line in lines]
-        return [variant.question("share", variant.pair(case, line), side, bound) for line in ours]
-
-    return asked
+def ends(*lines: Lines) -> Pairs:
+    """Return the final errors of learners against the initial error."""
+    return lambda one, case: [Pair(one.evidence.choose(case, placed(line, one)), None, "last100") for line in lines]
 
 
-def is_better(variant: Variant, case: str) -> list[ClaimQuestion]:
-    """Ask whether Gradient-DD ends lower than GTD2, TDC and TDRC."""
-    pairs = [variant.pair(case, DD[variant.mode], rival) for rival in (GTD2[variant.mode], TDC, TDRC)]
-    return [variant.question("ratio", pair, "below", 1.0) for pair in pairs]
+def over(*rivals: Lines, goals: tuple[str, ...] = ("last100",)) -> Pairs:
+    """Return the errors of Gradient-DD over each rival, tuned for each goal."""
+
+    def pairs(one: Variant, case: str) -> list[Pair]:
+        choose = one.evidence.choose
+        return [
+            Pair(choose(case, DD[one.mode], goal), choose(case, placed(rival, one), goal), goal)
+            for goal, rival in product(goals, rivals)
+        ]
+
+    return pairs
 
 
-def is_as_good(variant: Variant, case: str) -> list[ClaimQuestion]:
-    """Ask whether Gradient-DD is as good as every rival, in the final and the mean error."""
-    rivals = (GTD2[variant.mode], GTD2_TO_TD[variant.mode], TD, TDRC, TDC, HTD, HTD_DD)
-    pairs = [variant.pair(case, DD[variant.mode], rival, goal) for goal, rival in product(GOALS, rivals)]
-    return [variant.question("ratio", pair, "below", AS_GOOD) for pair in pairs]
+def placed(line: Lines, one: Variant) -> Line:
+    """Return the line for the place of ρ in a variant."""
+    return line if isinstance(line, Line) else line[one.mode]
 
 
-def kappa_one_is_good(variant: Variant, case: str) -> list[ClaimQuestion]:
-    """Ask whether κ = 1 is as good as the best κ; by search, ζ is tuned with both."""
-    if variant.kappa_one is None:
-        pair = one_over_best(variant.evidence, case, values_of("kappa", KAPPAS[variant.tuning], variant.mode))
-    else:
-        one = Line("Gradient-DD, κ = 1", "gradient_dd", (("kappa", 1.0),), variant.mode)
-        best = variant.evidence.choose(case, DD[variant.mode])
-        pair = Pair(variant.kappa_one.choose(case, one), best, "last100")
-    return [variant.question("ratio", pair, "below", AS_GOOD)]
+def kappa_one(one: Variant, case: str) -> list[Pair]:
+    """Return κ = 1 against the best κ; by search, ζ is tuned with both."""
+    if one.kappa_one is None:
+        lines = values_of("kappa", KAPPAS[one.tuning], one.mode)
+        (line,) = values_of("kappa", (1.0,), one.mode)
+        return [Pair(one.evidence.choose(case, line), ordered(one.evidence, case, lines)[0], "last100")]
+    line = Line("Gradient-DD, κ = 1", "gradient_dd", (("kappa", 1.0),), one.mode)
+    return [Pair(one.kappa_one.choose(case, line), one.evidence.choose(case, DD[one.mode]), "last100")]
 
 
-TD_DIVERGES = on_baird("no step size ends below the initial error", shares("above", 1.0, TD), modes=("R",))
-IS_BETTER = on_baird(LOWER.words, is_better)
+TD_DIVERGES = on_baird("no step size ends below the initial error", "share", "above", 1.0, ends(TD), modes=("R",))
+IS_BETTER = on_baird(LOWER.words, "ratio", "below", 1.0, over(GTD2, TDC, TDRC))
 TDRC_IS_UNSTABLE = on_baird(
-    "no step size halves the initial error", shares("above", HALF, TDRC), largest_only=True, modes=("R",)
+    "no step size halves the initial error", "share", "above", HALF, ends(TDRC), largest_only=True, modes=("R",)
 )
 OTHERS_STAY_ABOVE_ZERO = on_baird(
-    "end above 1/1000 of the initial error", shares("above", ZERO, GTD2, TDC, TDRC), long=True
+    "end above 1/1000 of the initial error", "share", "above", ZERO, ends(GTD2, TDC, TDRC), long=True
 )
-REACHES_ZERO = on_baird("ends below 1/1000 of the initial error", shares("below", ZERO, DD), long=True)
-KAPPA_ONE_IS_GOOD = on_baird(BEST_KAPPA.words, kappa_one_is_good)
-AS_GOOD_BY_SEARCH = on_baird(AS_GOOD_AS.words, is_as_good, tunings=(FULLY,))
+REACHES_ZERO = on_baird("ends below 1/1000 of the initial error", "share", "below", ZERO, ends(DD), long=True)
+KAPPA_ONE_IS_GOOD = on_baird(BEST_KAPPA.words, "ratio", "below", AS_GOOD, kappa_one)
+RIVALS = over(GTD2, GTD2_TO_TD, TD, TDRC, TDC, HTD, HTD_DD, goals=GOALS)
+AS_GOOD_BY_SEARCH = on_baird(AS_GOOD_AS.words, "ratio", "below", AS_GOOD, RIVALS, tunings=(FULLY,))

@@ -11,8 +11,7 @@ import numpy as np
 
 from gradient_dd import tasks
 from gradient_dd.engine.schedules import Schedule, constant, tapered
-from gradient_dd.experiments.claims import Ask
-from gradient_dd.experiments.verdicts import ClaimQuestion, exactly
+from gradient_dd.experiments.verdicts import Ask, ClaimQuestion, exactly
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task

@@ -215,7 +215,7 @@ def tuned_by_search(study: Study, suffix: str, budget: Budget, *grids: Grid) -> 
     return SearchStudy(**plain | changed, budget=budget)
 
 
-COMPANIONS = {
+COMPANIONS: dict[str, tuple[Study, ...]] = {
     study.name: (alike(study, alphas, ZETAS, KAPPAS), fully(study), at_one(study))
     for studies, alphas in (
         ((WALK, WALK_CONSTANT, WALK_IID, WALK_LINEAR), WALK_ALPHAS),

@@ -1,14 +1,20 @@
-"""The forest plot of a claim: which rows, facets and signs its comparisons have."""
+"""A claim as the page shows it: its chips, sentences, forest plots and tables, under each way of tuning."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from html import escape
 from math import isfinite
+from pathlib import Path
+from typing import Any
 
-from gradient_dd.experiments.verdicts import Comparison
+from gradient_dd.experiments.summary import WAYS, Way, comparisons_of, switched, word_of
+from gradient_dd.experiments.verdicts import ClaimVerdict, Comparison, compared, tally
 from gradient_dd.experiments.wording import (
     FACTORS,
     NOUNS,
     OUTCOME_WORDS,
+    TUNED,
     WIDE,
     Row,
     factors,
@@ -16,12 +22,24 @@ from gradient_dd.experiments.wording import (
     is_own,
     is_wide,
     number,
+    sentence,
+    task_words,
     upper,
     values,
 )
+from gradient_dd.report.figure import GREEK
 from gradient_dd.report.forest import SHAPES, Forest, ForestRow, Mark
 from gradient_dd.report.svg import PlotAxis
 
+CHIPS = {  # by verdict: the class and the sign of a chip, and the words beside a count
+    "holds": ("y", "✓", "hold"),
+    "partly holds": ("m", "◐", "partly hold"),
+    "does not hold": ("n", "✗", "do not hold"),
+    "undecided": ("u", "?", "undecided"),
+    "not judged": ("u", "–", ""),
+}
+CLAUSE = re.compile(r"(^|; )(no clear difference|no clear change|undecided|yes|no)\b", re.IGNORECASE)
+CLASSES = {"yes": "y", "no": "n"}
 LOOKS = {"holds": "y", "fails": "n", "open": "u"}
 TITLES = {
     "growth": "growth of the advantage",
@@ -37,6 +55,92 @@ FACETS = {
 }
 DETERMINED = ("start", "rho")  # factors whose sign is explained once, in the table of variants
 Signs = list[tuple[str, ...]]
+
+
+def marked(text: str) -> str:
+    """Return a sentence for a page: numbers do not break, and the word that begins each clause is marked."""
+    nice = escape(text).replace(" = ", "\xa0=\xa0").replace(" times", "\xa0times").replace("limit ", "limit\xa0")
+    return CLAUSE.sub(lambda at: f'{at[1]}<b class="{CLASSES.get(at[2].lower(), "u")}">{at[2]}</b>', nice)
+
+
+def claim_view(verdict: ClaimVerdict, folder: Path, linked: Collection[str]) -> dict[str, Any]:
+    """Return a claim as the page shows it; `linked` are the figures that are not in sight at first."""
+    every = [one for way in WAYS for one in comparisons_of(verdict, way)]
+    asked = list(dict.fromkeys(one.tuning for one in verdict.judgements))
+    missing = [f"t-{way.key}" for way in WAYS if way.tuning not in asked]
+    note = []  # about ways of tuning under which the claim is not judged
+    if verdict.source == "time":
+        note = [("", "depends on the machine; not counted")]
+    elif missing and every[0].kind != "exact":
+        shown = next((way.label for way in WAYS if way.tuning == asked[0]), "")
+        note = [(f"t {' '.join(missing)}", f"not judged with this tuning; shown: {shown}")]
+    return {
+        "verdict": verdict,
+        "chips": switched(partial(chip, verdict)),
+        "sentences": switched(lambda way: marked(sentence(comparisons_of(verdict, way), verdict.needed))),
+        "forests": switched(lambda way: forest(verdict.statement, every, comparisons_of(verdict, way))),
+        "tables": switched(lambda way: details(comparisons_of(verdict, way), folder)),
+        "figure": verdict.figure if verdict.figure in linked else "",
+        "level": f"{100 * (every[0].level if every else 0.95):.3g}",
+        "note": note,
+        "also": [  # ways of tuning that the page's control does not have
+            (upper(tuning), sentence(compared(one for one in verdict.judgements if one.tuning == tuning)))
+            for tuning in asked
+            if tuning not in {way.tuning for way in WAYS}
+        ],
+    }
+
+
+def chip(verdict: ClaimVerdict, way: Way) -> dict[str, Any]:
+    """Return the verdict under a way of tuning with its counts, and the paper's where it differs."""
+    word, first = word_of(verdict, way), word_of(verdict, WAYS[0])
+    look, mark, _ = CHIPS[word]
+    held, unsure, lost = counts = tally(comparisons_of(verdict, way))
+    was = f"paper’s tuning: {first}" if word != first else ""
+    bar = [(kind, count) for kind, count in (("y", held), ("u", unsure), ("n", lost)) if count]
+    told = f"{held} yes, {unsure} undecided, {lost} no"
+    shares = [100 * one // max(1, sum(counts)) for one in (held, held + unsure)]
+    return {"look": look, "sign": mark, "word": word, "told": told, "bar": bar, "was": was, "shares": shares}
+
+
+def details(some: Sequence[Comparison], folder: Path) -> dict[str, Any]:
+    """Return a table of comparisons, the edges of grids, and the files that have the numbers."""
+    goals = len({one.tuned_for for one in some}) > 1
+    used = dict.fromkeys(name for one in some for name in one.study.split(", ") if name)
+    files = [f"{kind}-{name}.csv" for name in used for kind in ("fresh", "runs")]
+    edges = list(dict.fromkeys(one.edge for one in some if one.edge))
+    return {
+        "rows": [detail(one, goals) for one in some],
+        "edges": "; ".join(edges[:4]) + (" …" if len(edges) > 4 else ""),
+        "files": [one for one in files if (folder / "tables" / one).is_file()],
+    }
+
+
+def detail(one: Comparison, goals: bool) -> tuple[str, ...]:
+    """Return a comparison as a row: case, measure, both sides, value, interval, runs, and the class of its outcome."""
+    row = factors(one)
+    letter, size = row["size"]
+    case = [f"{letter} = {size}" if letter else task_words(one) or "–"]
+    case += [row[name].removeprefix("with ") for name in ("ratios", "rho", "start") if row[name]]
+    case += [TUNED.get(one.tuned_for, "")] if goals else []
+    what = one.text.rstrip(":") or NOUNS.get(one.measure, one.measure)
+    interval = f"{number(one.low)} to {number(one.high)}"
+    edge = " †" if one.edge else ""
+    return (
+        *(", ".join(filter(None, case)), what, setting_words(one.ours), setting_words(one.rival) + edge),
+        *(number(one.estimate), interval, str(one.runs or "–"), LOOKS[one.outcome], OUTCOME_WORDS[one.outcome]),
+    )
+
+
+def setting_words(side: Mapping[str, Any] | None) -> str:
+    """Return a learner with its setting."""
+    if not side or "values" not in side:
+        return str((side or {}).get("label", ""))
+    varied = ", ".join(f"{GREEK.get(name, name)} {value:.3g}" for name, value in side["values"].items())
+    return f"{side['label'].partition(',')[0]} {varied}"
+
+
+# Its forest plots ----------------------------------------------------------------------------------------------------
 
 
 def axis_title(one: Comparison) -> str:
