@@ -280,6 +280,7 @@ def test_a_quick_look_has_the_same_grids():
 )
 def test_only_a_smaller_scale_is_a_first_look(scale, note):
     assert Scale(*scale).note == note
+    assert str(Scale(*scale).folder) == ("results-quick" if note else "results")
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,11 @@ class Scale:
         ]
         return f"First look: {', '.join(parts)}" if parts else ""
 
+    @property
+    def folder(self) -> Path:
+        """The folder of results at this scale, unless another is named."""
+        return Path("results-quick" if self.note else "results")
+
 
 @dataclass(frozen=True)
 class Job:

@@ -59,7 +59,7 @@ def reproduce(figures: tuple[str, ...], out: str | None, as_table: bool, as_json
 
     scale = Scale(how["runs"], how["episodes"])
     check_names(names)
-    folder = given or Path("results-quick" if scale.note else "results")
+    folder = given or scale.folder
     with watched(folder / "results.db", how["workers"], how["dask"]) as ways:
         made = reproduce(names, folder, scale, print_stage, **ways)
     print_made(made, as_table, as_json)
