@@ -19,6 +19,7 @@ from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimVerdict, C
 from gradient_dd.experiments.wording import sentence
 from gradient_dd.report.figure import panels_of
 from gradient_dd.report.panels import columns_of
+from gradient_dd.report.svg import PlotAxis
 from gradient_dd.studies.results import Results
 from tests.browser import browse, in_a_browser
 from tests.experiments.check_page import under
@@ -68,6 +69,11 @@ def test_dots_of_a_figure_stand_where_the_table_has_them(made):
         assert values == pytest.approx(list(line.mean[~panel.beyond(line.mean)]), rel=0.05)
     assert column.above.count('class="gone"') == sum(panel.beyond(line.mean).any() for line in panel.lines) > 0
     assert "diverged (beyond 10 × initial error)" in column.above
+
+
+def test_a_curve_of_one_bin_stands_where_its_axis_begins():
+    """Ten episodes of Baird's counterexample are 100 steps, one bin."""
+    assert PlotAxis(50.0, 50.0).place(50.0, 46, 294) == 46
 
 
 def comparison(rival, size, low, high, *, task="random_walk", measure="last100", tuning=MAIN, edge="", bound=1.0):
