@@ -1,0 +1,212 @@
+"""Compiled functions on feature rows and on the traces of one learner, which are such rows too.
+
+A row is a tuple: indices in order, values, begin, end, and whether it is dense and needs no indices.
+
+A trace has two halves. A step makes the new trace in the spare half, and swaps the halves once it is certain to be
+made, so a refused step changes nothing. Entries below SMALLEST of the largest one are dropped, unless rows are dense:
+they are below the rounding of the largest one.
+"""
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, kept
+from gradient_dd.engine.kernels.vectors import SMALLEST, make_numbers
+from gradient_dd.engine.single import CHANGE, ETA
+from gradient_dd.learners import Rule
+
+MOST_INSERTED = np.uintp(256)  # the longest row that is sorted by insertion
+NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned places need no test for a negative one
+
+
+# Rows that a user gives -------------------------------------------------------------------------------------------
+
+
+@numba.njit(**INLINE)
+def row_is_sound(indices, values, p):
+    """Return whether the values of a row are finite, and its indices from 0 to p − 1, in order and each once."""
+    sound, last = True, -1
+    for j in range(values.size):
+        sound &= abs(values[j]) < np.inf
+    for j in range(indices.size):
+        sound &= (indices[j] > last) & (indices[j] < p)
+        last = indices[j]
+    return sound
+
+
+@kept(nogil=True, **COMPILE)
+def rows_are_sound(indices, values, next_indices, next_values, p):
+    """Return whether both rows of a transition are sound."""
+    return row_is_sound(indices, values, p) and row_is_sound(next_indices, next_values, p)
+
+
+@numba.njit(**INNER)
+def ordered_row(indices, values):
+    """Return a row with its indices in order, each once; values of equal indices are added up from left to right.
+
+    A long row that is not in order is returned unchanged.
+    """
+    count, falls = np.uintp(indices.size), False
+    for j in range(ONE, count):
+        falls |= indices[j] <= indices[j - ONE]
+    if not falls or count > MOST_INSERTED:
+        return indices, values
+    ordered, summed = indices.copy(), values.copy()
+    for j in range(ONE, count):
+        index, value = ordered[j], summed[j]
+        place: Any = j
+        while place and ordered[place - ONE] > index:
+            ordered[place], summed[place] = ordered[place - ONE], summed[place - ONE]
+            place -= ONE
+        ordered[place], summed[place] = index, value
+    last: Any = NULL
+    for j in range(ONE, count):
+        if ordered[j] == ordered[last]:
+            summed[last] += summed[j]
+        else:
+            last += ONE
+            ordered[last], summed[last] = ordered[j], summed[j]
+    return ordered[: last + ONE], summed[: last + ONE]
+
+
+@kept(nogil=True, **COMPILE)
+def add_equal(ordered, summed, width):
+    """Add up the values of equal indices in each row of `width` ordered indices, and set the freed values to 0."""
+    step = np.uintp(width)
+    for first in range(NULL, np.uintp(ordered.size), step):
+        place = first
+        for j in range(first + ONE, first + step):
+            if ordered[j] == ordered[place]:
+                summed[place] += summed[j]
+                summed[j] = 0.0
+            else:
+                place = j
+
+
+@numba.njit(**INLINE)
+def largest_of(values, begin, end):
+    """Return the largest |value| between two places."""
+    most = 0.0
+    for j in range(begin, end):
+        most = max(most, abs(values[j]))
+    return most
+
+
+@numba.njit(**INLINE)
+def place_of(row, j):
+    """Return the feature at a place of a row."""
+    return j - row[2] if row[4] else np.uintp(row[0][j])
+
+
+@numba.njit(**INNER)
+def dot(x, y):
+    """Return the product of two rows, summed from left to right."""
+    a, b, total = x[2], y[2], 0.0
+    while a < x[3] and b < y[3]:
+        i, k = place_of(x, a), place_of(y, b)
+        if i == k:
+            total += x[1][a] * y[1][b]
+        a += ONE if i <= k else NULL
+        b += ONE if k <= i else NULL
+    return total
+
+
+# Traces -----------------------------------------------------------------------------------------------------------
+
+
+@numba.njit(**INNER)
+def grow(decay, z, gain, x, places, values):
+    """Fill `places` and `values` with decay z + gain x; return how many there are, and the largest |value|."""
+    a, b, made, largest = z[2], x[2], NULL, 0.0
+    while a < z[3] or b < x[3]:
+        i = place_of(z, a) if a < z[3] else place_of(x, b)
+        k = place_of(x, b) if b < x[3] else i
+        if b < x[3] and x[1][b] == 0.0:
+            b += ONE
+            continue
+        value = 0.0
+        if a < z[3] and i <= k:
+            value = decay * z[1][a]
+            a += ONE
+        if b < x[3] and k <= i:
+            value += gain * x[1][b]
+            b += ONE
+        places[made], values[made] = min(i, k), value
+        largest = max(largest, abs(value)) if abs(value) < np.inf else np.inf
+        made += ONE
+    return made, largest
+
+
+@numba.njit(**INLINE)
+def drop_small(places, values, count, bound):
+    """Remove the entries of a list that are not above a bound; return how many stay."""
+    stay = NULL
+    for j in range(count):
+        if abs(values[j]) > bound:
+            places[stay], values[stay] = places[j], values[j]
+            stay += ONE
+    return stay
+
+
+@numba.njit(**INLINE)
+def trace_row(traces, half, k):
+    """Return a trace as a row."""
+    return traces.places[half, k], traces.values[half, k], NULL, np.uintp(traces.lengths[half, k]), False
+
+
+@numba.njit(**INNER)
+def eta_along(memory, z):
+    """Return the product of a trace and η over its scale."""
+    total = 0.0
+    for j in range(z[3]):
+        total += z[1][j] * memory[np.uintp(z[0][j]), ETA]
+    return total
+
+
+@numba.njit(**INNER)
+def move_along(memory, part, z, coefficient):
+    """Move a part of the memory along a trace."""
+    if coefficient != 0.0:
+        for j in range(z[3]):
+            memory[np.uintp(z[0][j]), part] += coefficient * z[1][j]
+
+
+@numba.njit(**INNER)
+def clear_along(memory, z):
+    """Set w − w_prev to zero along a trace."""
+    for j in range(z[3]):
+        memory[np.uintp(z[0][j]), CHANGE] = 0.0
+
+
+@numba.njit(**INLINE)
+def remember(before, discount, rho, pi, mu, t):
+    """Store a transition for the traces of the next one; all of it is 0 where an episode ended."""
+    goes_on = discount != 0.0
+    before[0] = discount
+    before[1] = rho if goes_on else 0.0
+    before[2] = pi[t] if goes_on and pi.size else 0.0
+    before[3] = mu[t] if goes_on and mu.size else 0.0
+
+
+def make_grow_traces(rule: Rule) -> Any:
+    """Compile `grow_traces`, which adds the next x to every trace, in the spare half."""
+    count, make, feeds_back = len(rule.traces), make_numbers(rule), "x_trace" in rule.trace_arguments
+
+    @numba.njit(**INNER)
+    def grow_traces(traces, half, dense, own, x, alpha, rho):
+        """Return whether all new traces are finite."""
+        fine = True
+        for k in range(count):
+            old, numbers = trace_row(traces, half, k), traces.numbers[1 - half, k]
+            for j in range(numbers.size):
+                numbers[j] = traces.numbers[half, k, j]
+            decay, gain = make(k, own, traces.before, numbers, alpha, rho, dot(x, old) if feeds_back else 0.0)
+            places, values = traces.places[1 - half, k], traces.values[1 - half, k]
+            made, largest = grow(decay, old, gain, x, places, values)
+            traces.lengths[1 - half, k] = made if dense else drop_small(places, values, made, SMALLEST * largest)
+            fine &= largest < np.inf
+        return fine
+
+    return grow_traces
