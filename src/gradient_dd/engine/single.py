@@ -20,6 +20,7 @@ EVERYWHERE = -1  # as a number of changed features: w may have changed at any fe
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
 PIECE = 1024  # rows that are sorted at a time, so that they are still in the cache for learning
+MOST_INSERTED = 256  # features of a row up to which it is sorted by insertion
 CACHE_LINE = 64  # bytes
 INDEX, NUMBER = np.dtype(np.int64), np.dtype(np.float64)
 NO_INDICES = np.empty(0, np.int64)
@@ -59,20 +60,16 @@ class FeatureRows(NamedTuple):
         return self._replace(indices=self.indices[cut], values=self.values[cut])
 
     def in_order(self) -> "FeatureRows":
-        """Return rows of one width with their indices sorted, and the values of equal indices added up.
+        """Return rows of one width with their indices sorted, and the values of equal indices added up."""
+        from gradient_dd.engine.kernels.feature_rows import sort_rows
 
-        The lower bits of each sorted number hold the place of the index in its row.
-        """
-        from gradient_dd.engine.kernels.feature_rows import add_equal
-
-        bits = (self.width - 1).bit_length()
-        keys = self.indices.reshape(-1, self.width).astype(np.int64) << bits | np.arange(self.width)
-        keys.sort(axis=1)
-        indices = (keys >> bits).astype(self.indices.dtype).ravel()
-        places = keys & ((1 << bits) - 1)
-        values = np.take_along_axis(self.values.reshape(keys.shape), places, axis=1).ravel()
-        add_equal(indices, values, self.width)
-        return self._replace(indices=indices, values=values)
+        shape = (-1, self.width)
+        indices, values = (np.array(one.reshape(shape)) for one in (self.indices, self.values))
+        if self.width > MOST_INSERTED:
+            order = np.argsort(indices, axis=1, kind="stable")
+            indices, values = (np.take_along_axis(one, order, axis=1) for one in (indices, values))
+        sort_rows(indices.ravel(), values.ravel(), self.width)
+        return self._replace(indices=indices.ravel(), values=values.ravel())
 
 
 class FlatTransitions(NamedTuple):
@@ -258,18 +255,21 @@ def plain(array: Any, kind: Any = np.float64) -> Any:
 
 def largest_value(values: Array) -> float:
     """Return the largest |value| of an array; NaN if one is not finite."""
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-    return largest if largest < np.inf else np.nan
+    from gradient_dd.engine.kernels import feature_rows
+
+    largest = np.int64(feature_rows.largest_bits(values.ravel().view(np.int64))).view(np.float64)
+    return float(largest) if largest < np.inf else np.nan
 
 
 def pairs_order(indices: Integers, p: int) -> int:
     """Return IN_ORDER or UNORDERED for the rows of (n, k) indices; OUTSIDE unless all are from 0 to p − 1."""
-    if indices.size and not (indices.min() >= 0 and indices.max() < p):
-        return OUTSIDE
-    return UNORDERED if (indices[:, 1:] <= indices[:, :-1]).any() else IN_ORDER
+    from gradient_dd.engine.kernels import feature_rows
+
+    return int(feature_rows.pairs_order(indices.ravel(), indices.shape[1], p))
 
 
 def columns_are_sound(reward: Array, discount: Array, rho: Array) -> bool:
     """Return whether rewards are finite, discounts in [0, 1], and ratios finite and not negative; (n,) each."""
-    sound = [abs(reward) < np.inf, discount >= 0.0, discount <= 1.0, rho >= 0.0, rho < np.inf]
-    return all(bool(one.all()) for one in sound)
+    from gradient_dd.engine.kernels import feature_rows
+
+    return bool(feature_rows.columns_are_sound(reward, discount, rho))

@@ -12,16 +12,59 @@ from typing import Any
 import numba
 import numpy as np
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, kept
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, kept, use_widest_vectors
 from gradient_dd.engine.kernels.vectors import SMALLEST, make_numbers
-from gradient_dd.engine.single import CHANGE, ETA
+from gradient_dd.engine.single import CHANGE, ETA, IN_ORDER, MOST_INSERTED, OUTSIDE, UNORDERED
 from gradient_dd.learners import Rule
 
-MOST_INSERTED = np.uintp(256)  # the longest row that is sorted by insertion
+SIZE_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # of a double: all bits but the sign
+CHUNK = np.uintp(256)  # rows that are checked while they are in the cache
 NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned places need no test for a negative one
 
 
-# Rows that a user gives -------------------------------------------------------------------------------------------
+# The user's data --------------------------------------------------------------------------------------------------
+
+
+@kept(nogil=True, **COMPILE)
+def largest_bits(words):
+    """Return the largest |value| of doubles, which are given and returned as their 64 bits.
+
+    The sizes of doubles have the order of their bits, with infinity and NaN last, and a maximum of integers becomes
+    vector code.
+    """
+    most = np.int64(0)
+    for j in range(words.size):
+        most = max(most, words[j] & SIZE_BITS)
+    return most
+
+
+@kept(nogil=True, **COMPILE)
+def pairs_order(indices, width, p):
+    """Return IN_ORDER, UNORDERED or OUTSIDE for the indices of rows that all have the same width."""
+    use_widest_vectors()
+    outside, falls, last = np.int64(0), np.int64(0), np.int64(p - 1)
+    size, step = np.uintp(indices.size), np.uintp(width)
+    for begin in range(NULL, size, max(ONE, CHUNK * step)):
+        end = min(size, begin + CHUNK * step)
+        for j in range(begin, end):
+            index = np.int64(indices[j])
+            outside |= index | (last - index)  # becomes negative, and stays so, if one of the two is
+        for j in range(begin + ONE, end):
+            falls += indices[j] <= indices[j - ONE]
+        for j in range(begin + step, end, step):  # indices may fall from one row to the next
+            falls -= indices[j] <= indices[j - ONE]
+    return OUTSIDE if outside < 0 else UNORDERED if falls else IN_ORDER
+
+
+@kept(nogil=True, **COMPILE)
+def columns_are_sound(reward, discount, rho):
+    """Return whether rewards are finite, discounts in [0, 1], and ratios finite and not negative."""
+    sound = True
+    for t in range(reward.size):
+        sound &= abs(reward[t]) < np.inf
+        sound &= (discount[t] >= 0.0) & (discount[t] <= 1.0)
+        sound &= (rho[t] >= 0.0) & (rho[t] < np.inf)
+    return sound
 
 
 @numba.njit(**INLINE)
@@ -42,6 +85,18 @@ def rows_are_sound(indices, values, next_indices, next_values, p):
     return row_is_sound(indices, values, p) and row_is_sound(next_indices, next_values, p)
 
 
+@numba.njit(**INLINE)
+def insert_in_order(indices, values, begin, end):
+    """Sort the indices of a row by insertion, with their values; equal indices keep their order."""
+    for j in range(begin + ONE, end):
+        index, value = indices[j], values[j]
+        place: Any = j
+        while place > begin and indices[place - ONE] > index:
+            indices[place], values[place] = indices[place - ONE], values[place - ONE]
+            place -= ONE
+        indices[place], values[place] = index, value
+
+
 @numba.njit(**INNER)
 def ordered_row(indices, values):
     """Return a row with its indices in order, each once; values of equal indices are added up from left to right.
@@ -51,16 +106,10 @@ def ordered_row(indices, values):
     count, falls = np.uintp(indices.size), False
     for j in range(ONE, count):
         falls |= indices[j] <= indices[j - ONE]
-    if not falls or count > MOST_INSERTED:
+    if not falls or count > np.uintp(MOST_INSERTED):
         return indices, values
     ordered, summed = indices.copy(), values.copy()
-    for j in range(ONE, count):
-        index, value = ordered[j], summed[j]
-        place: Any = j
-        while place and ordered[place - ONE] > index:
-            ordered[place], summed[place] = ordered[place - ONE], summed[place - ONE]
-            place -= ONE
-        ordered[place], summed[place] = index, value
+    insert_in_order(ordered, summed, NULL, count)
     last: Any = NULL
     for j in range(ONE, count):
         if ordered[j] == ordered[last]:
@@ -72,15 +121,16 @@ def ordered_row(indices, values):
 
 
 @kept(nogil=True, **COMPILE)
-def add_equal(ordered, summed, width):
-    """Add up the values of equal indices in each row of `width` ordered indices, and set the freed values to 0."""
+def sort_rows(indices, values, width):
+    """Sort the indices of each row with their values; the first of equal indices gets the sum, the others get 0."""
     step = np.uintp(width)
-    for first in range(NULL, np.uintp(ordered.size), step):
+    for first in range(NULL, np.uintp(indices.size), step):
+        insert_in_order(indices, values, first, first + step)
         place = first
         for j in range(first + ONE, first + step):
-            if ordered[j] == ordered[place]:
-                summed[place] += summed[j]
-                summed[j] = 0.0
+            if indices[j] == indices[place]:
+                values[place] += values[j]
+                values[j] = 0.0
             else:
                 place = j
 
