@@ -20,7 +20,7 @@ EVERYWHERE = -1  # as a number of changed features: w may have changed at any fe
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
 PIECE = 1024  # rows that are sorted at a time, so that they are still in the cache for learning
-MOST_INSERTED = 256  # features of a row up to which it is sorted by insertion
+MOST_SORTED = 128  # features of a row up to which kernels sort it; NumPy sorts longer rows
 CACHE_LINE = 64  # bytes
 INDEX, NUMBER = np.dtype(np.int64), np.dtype(np.float64)
 NO_INDICES = np.empty(0, np.int64)
@@ -61,15 +61,17 @@ class FeatureRows(NamedTuple):
 
     def in_order(self) -> "FeatureRows":
         """Return rows of one width with their indices sorted, and the values of equal indices added up."""
-        from gradient_dd.engine.kernels.feature_rows import sort_rows
+        from gradient_dd.engine.kernels.feature_rows import add_equal, sort_rows
 
-        shape = (-1, self.width)
-        indices, values = (np.array(one.reshape(shape)) for one in (self.indices, self.values))
-        if self.width > MOST_INSERTED:
-            order = np.argsort(indices, axis=1, kind="stable")
-            indices, values = (np.take_along_axis(one, order, axis=1) for one in (indices, values))
-        sort_rows(indices.ravel(), values.ravel(), self.width)
-        return self._replace(indices=indices.ravel(), values=values.ravel())
+        indices, values = np.empty_like(self.indices), np.empty_like(self.values)
+        if self.width <= MOST_SORTED:
+            sort_rows(self.indices, self.values, self.width, indices, values)
+        else:
+            given: list[Any] = [one.reshape(-1, self.width) for one in (self.indices, self.values)]
+            order = np.argsort(given[0], axis=1, kind="stable")
+            indices, values = (np.take_along_axis(one, order, axis=1).ravel() for one in given)
+        add_equal(indices, values, self.width)
+        return self._replace(indices=indices, values=values)
 
 
 class FlatTransitions(NamedTuple):
