@@ -132,6 +132,7 @@ def sort_rows(indices, values, width, ordered, summed):
     The place of a feature in its row is the number of features that belong before it. These are counted for BLOCK rows
     together, one row in each lane of a vector, and without branches.
     """
+    use_widest_vectors()
     step, size = np.uintp(width), np.uintp(indices.size)
     keys, ranks = np.zeros(step * BLOCK, np.int64), np.zeros(step * BLOCK, np.int64)
     for begin in range(NULL, size, BLOCK * step):
