@@ -8,7 +8,7 @@ At the TD fixed point v* the mean b − A v* = E[ρ δ z] is noise: of variance 
 solution leaves unexplained, b − A v, is noise too. Let A = Σ σ_i u_i w_iᵀ be the singular values and directions, so
 that g_i = u_i·b has to do with w_i alone. If the signal in g_i has s_i times the variance of the noise, the best guess
 of it is g_i times k_i = s_i/(1 + s_i). Signals are expected to be the larger, the more A passes on: s_i = s (σ_i / mean
-σ)^0.5, and s is the one that makes the b that was seen most likely (empirical Bayes; with all σ_i alike and a known
+σ)^0.35, and s is the one that makes the b that was seen most likely (empirical Bayes; with all σ_i alike and a known
 level of noise this is the estimator of James and Stein):
 
     maximise   − Σ log(noise (1 + s_i)) − Σ g_i² / (noise (1 + s_i))
@@ -42,7 +42,7 @@ SIGNALS = np.append(0.0, np.logspace(-6, 16, 89))  # s; all are tried, as the no
 OTHERS = 0.01  # of the mean square of all features is added to that of each: one that was hardly seen may yet be large
 EVENTS = 3  # noise that is made of fewer events than this for each feature counts as so many times larger
 SMALLEST = 1e-200  # noise
-POWER = 0.5  # of singular values, by which signals grow: chosen on tasks for design
+POWER = 0.35  # of singular values, by which signals grow: chosen on tasks for design
 FREE, CLEAR = 1.5, 3.0  # a standard error of that many lengths is free, and so is a y of that many standard errors
 FLAT = 1e-12  # singular values are at least this share of the largest
 
