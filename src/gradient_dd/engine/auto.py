@@ -70,8 +70,7 @@ class AutoState(NamedTuple):
     """All that an `AutoLearner` knows. Changed in place.
 
     memory   (p, COLUMNS) of every feature, for rungs; (p, 1), the initial weights, for least squares
-    A        (k, k) the sum; k is p, or how many rungs
-    S        (k, k) the sum, up to its diagonal
+    A, S     (k, k) the sums; k is p, or how many rungs
     vectors  (5, k) the sums b and c, v that they were solved to last, Σ ρδz of the present window, and the sum e
     numbers  (20,) see NumberPlaces
     rungs    (2, rungs) multiples of the unit of step sizes, and Σ (ρδ)² of the present block; (2, 0) for least squares

@@ -198,7 +198,7 @@ class AutoLearner(Saved):
         """Return what the equations are made of. Weights s have the noise of 3/4 as many of weight 1."""
         _, A, S, (b, c, _, _, e), numbers, _ = self._state
         events = numbers[AT.squares] ** 2 / numbers[AT.fourths] if numbers[AT.fourths] > 0 else 0.0
-        sums = (one / numbers[AT.weights] for one in (A, b, c, np.tril(S) + np.tril(S, -1).T, e, numbers[AT.first]))
+        sums = (one / numbers[AT.weights] for one in (A, b, c, S, e, numbers[AT.first]))
         return EquationMeans(*sums, float(0.75 * numbers[AT.age]), float(events))
 
     def _changed(self) -> bool:

@@ -164,14 +164,12 @@ def learn(A, S, b, c, v, window, e, numbers, z, ahead, where, count, first, rho)
         if count == k:
             for j in range(k):
                 A[i, j] += pull * ahead[j]
-            for j in range(n + 1):
                 S[i, j] += spread * ahead[j]
         else:
             for m in range(count):
                 place = np.uintp(where[m])
                 A[i, place] += pull * ahead[place]
-                if m <= n:
-                    S[i, place] += spread * ahead[place]
+                S[i, place] += spread * ahead[place]
     return first - numbers[AT.share] * u
 
 
