@@ -197,9 +197,10 @@ class AutoLearner(Saved):
     def _means(self) -> EquationMeans:
         """Return what the equations are made of. Weights s have the noise of 3/4 as many of weight 1."""
         _, A, S, (b, c, _, _, e), numbers, _ = self._state
+        weights, t = numbers[AT.weights], float(0.75 * numbers[AT.age])
         events = numbers[AT.squares] ** 2 / numbers[AT.fourths] if numbers[AT.fourths] > 0 else 0.0
-        sums = (one / numbers[AT.weights] for one in (A, b, c, S, e, numbers[AT.first]))
-        return EquationMeans(*sums, float(0.75 * numbers[AT.age]), float(events))
+        A, b, c, S, e = (one / weights for one in (A, b, c, S, e))
+        return EquationMeans(A, b, c, S, e, float(numbers[AT.first] / weights), t, float(events))
 
     def _changed(self) -> bool:
         """Return whether the stream has changed, by two signs in the window that ends here; begin the next window.

@@ -17,15 +17,15 @@ The noise depends on what is added. With d = z − γz', S = E[ρ² d dᵀ] and 
 
     E[ρ² δ²] = E[ρ² δ₀²] − 2 e·v + vᵀ S v
 
-with the v of those shares, so that a v that runs away where A is nearly singular is judged by the noise that it makes.
+where v includes the shares. A solution that diverges because A is nearly singular is judged by the noise it causes.
 
-Where A is nearly singular a direction may bring more noise than the whole solution is long. y_i = w_i·v has the
-standard error ε_i = √noise / σ_i. Let ℓ_i be the length of the part of the solution in directions of smaller error, of
-which the squares of these errors are taken off. Where ℓ_i > 0, k_i is at most
+Where A is nearly singular, the noise in one direction may exceed the length of the whole solution. The component
+y_i = g_i / σ_i has the standard error ε_i = √noise / σ_i. Let ℓ_i² be the sum of k_j² (y_j² − ε_j²), where positive,
+over the directions j of smaller standard error. Where ℓ_i > 0, k_i is at most
 
     max(1.5 ℓ_i / ε_i, 1 − (3 ε_i / y_i)²)
 
-so that a direction of large error is added only as far as it is significant, or as the noise stays in proportion.
+so that a direction with a large standard error is added only as far as it is significant.
 
 Noise that is made of few large events is not alike for all features; it counts as larger than it is. With few data, or
 where A is zero, nothing is added and the initial weights stay. With many data the solution is LSTD's.
@@ -43,7 +43,7 @@ OTHERS = 0.01  # of the mean square of all features is added to that of each: on
 EVENTS = 3  # noise that is made of fewer events than this for each feature counts as so many times larger
 SMALLEST = 1e-200  # noise
 POWER = 0.35  # of singular values, by which signals grow: chosen on tasks for design
-FREE, CLEAR = 1.5, 3.0  # a standard error of that many lengths is free, and so is a y of that many standard errors
+FREE, CLEAR = 1.5, 3.0  # noise of up to FREE lengths is added freely; more needs a y of CLEAR standard errors
 FLAT = 1e-12  # singular values are at least this share of the largest
 
 
@@ -120,7 +120,7 @@ def shrunk_solution(means: EquationMeans, alpha: float | None = None) -> Shrunk:
 
 
 def most(shares: Array, y: Array, errors: Array) -> Array:
-    """Return the largest share of every direction that its standard error allows; all arguments are (k,)."""
+    """Return the largest share that the standard error of each direction allows, (k,), as all arguments are."""
     order = np.argsort(errors)
     known = np.maximum(shares**2 * (y**2 - errors**2), 0.0)[order]
     length = np.empty(len(y))
