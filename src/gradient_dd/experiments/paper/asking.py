@@ -157,7 +157,7 @@ def as_tuned(*studies: str) -> Ask:
 
 
 def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
-    """Ask whether Gradient-DD is lower than TD in the measure it is tuned for, and in the mean error at the end."""
+    """Ask whether Gradient-DD is lower than TD in the measure it is tuned for, and whether its mean error is lower."""
     criteria = [Criterion(words, measure=goal, tuned_for=(goal,), together="what is measured") for goal in GOALS]
     asks = [versus(study, ("td",), criterion) for study, criterion in product(studies, criteria)]
     return together(*asks, *(versus(study, ("td",), Criterion(words, measure="mean_error")) for study in studies))
