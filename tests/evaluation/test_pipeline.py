@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import gradient_dd as gdd
 from gradient_dd.evaluation.log_data import LogData
-from gradient_dd.evaluation.pieces import HOLE, Piece, StepNumbers, dealt_groups, parts_of
-from gradient_dd.evaluation.policy_value import blend, ratio_products, step_sums
+from gradient_dd.evaluation.passes import values_of
+from gradient_dd.evaluation.pieces import HOLE, Piece, dealt_groups, numbered, parts_of, ratio_products, step_sums
 from gradient_dd.evaluation.rows import EvaluationRows
-from gradient_dd.evaluation.value import values_of
+from gradient_dd.evaluation.value import blend
 from gradient_dd.stream.features import OneHot
 
 
@@ -120,7 +120,7 @@ def piece_of(episode, discount, row=None):
     given = {"seen": none, "after": none, "carried": none, "carried_after": none, "action": none, "signals": none}
     given |= {"rho": np.ones(n), "behaviour": np.ones(n), "cut": zeros > 0, "group": zeros}
     row = np.arange(n) if row is None else np.array(row)
-    return StepNumbers().numbered(Piece(**given, discount=np.array(discount), episode=np.array(episode), step=row))
+    return next(numbered([Piece(**given, discount=np.array(discount), episode=np.array(episode), step=row)]))
 
 
 def test_products_along_episodes():

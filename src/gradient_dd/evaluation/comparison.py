@@ -26,11 +26,11 @@ from gradient_dd.evaluation import drift  # noqa: F401  registers its finding
 from gradient_dd.evaluation.data_findings import ratio_facts
 from gradient_dd.evaluation.findings import Finding, Verdict, findings_of, verdict_of
 from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.passes import values_of
 from gradient_dd.evaluation.policy_findings import policy_findings, sampled_choices
-from gradient_dd.evaluation.policy_value import PolicyValue, blend, error_of
 from gradient_dd.evaluation.result import Support
 from gradient_dd.evaluation.row_findings import row_evidence
-from gradient_dd.evaluation.value import values_of
+from gradient_dd.evaluation.value import PolicyValue, blend, error_of
 from gradient_dd.studies.intervals import Bounds, student_factor
 
 NUMBERS = ("value", "low", "high", "difference", "difference_low", "difference_high")

@@ -7,11 +7,11 @@ from typing import Any, overload
 
 from gradient_dd.arrays import dimensions
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, checked_seed, number, show
-from gradient_dd.evaluation.by_learner import by_learner
 from gradient_dd.evaluation.comparison import PolicyComparison, PolicyQuestion, answered
 from gradient_dd.evaluation.findings import verdict_of
 from gradient_dd.evaluation.log_data import OWN, LogData
 from gradient_dd.evaluation.maps import too_wide
+from gradient_dd.evaluation.passes import by_learner
 from gradient_dd.evaluation.questions import Answers, evaluate_questions
 from gradient_dd.evaluation.result import Evaluation, evaluation_of
 from gradient_dd.evaluation.rows import one_thread, workers_at

@@ -223,7 +223,7 @@ class LogData:
     def _describe(self, features: Any, seed: int) -> None:
         """Choose the features of the states, and estimate propensities if the log has none."""
         self._features: dict[Any, SortedFeatures] = {}
-        self._known: tuple[Any, dict[Any, Any]] = None, {}
+        self._known: tuple[Any, dict[Any, Choices]] = None, {}
         columns = self.reader.columns
         plain = features is None and columns.are_features and self.rows.sample[0].seen.shape[1] > 1
         by_action = any(not one.by_ratio for one in self.policies)
@@ -299,11 +299,16 @@ class LogData:
         sample = {name: None for name in ("first", "sampled") if name in self.__dict__}
         return self.__dict__ | sample | {"_known": (None, {})}
 
-    def known(self, policy: TargetPolicy) -> dict[Any, Any]:
-        """Return a cache by piece, which is forgotten as soon as another policy asks for its own."""
+    def choices(self, policy: TargetPolicy, piece: Piece) -> Choices:
+        """Return a policy's choices in a piece; cached for the last policy, and all pieces if the log is in memory."""
         if self._known[0] is not policy:
             self._known = policy, {}
-        return self._known[1]
+        known = self._known[1]
+        if piece.key not in known:
+            if not self.rows.kept:
+                known.clear()
+            known[piece.key] = policy.choices(piece, self.propensities(piece))
+        return known[piece.key]
 
     def propensities(self, piece: Piece) -> Array:
         """Return the probability of the action taken in each row, (n,); NaN if it is not needed."""

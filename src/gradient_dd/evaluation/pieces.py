@@ -1,9 +1,14 @@
-"""Pieces of a log: consecutive rows of whole episodes, with the episode, the step and the group of each row."""
+"""Pieces of a log: consecutive rows of whole episodes, with the episode, the step and the group of each row.
 
-from collections.abc import Iterator
+Products of ratios and discounts along the episodes of a piece:
+
+    R_t = ρ_0 ⋯ ρ_t        D_t = γ_0 ⋯ γ_{t−1}
+"""
+
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +16,7 @@ from gradient_dd.arrays import Array, Booleans, Integers
 
 GROUPS = 20
 HOLE = np.int64(1) << 40  # added to the steps after a missing row
+LARGEST_LOG = 300.0  # largest logarithm of a product of ratios
 SAMPLE_ROWS = 200_000  # rows used to choose features and to check the rows
 
 
@@ -89,23 +95,18 @@ class Piece:
         return Piece(*(getattr(self, one.name)[chosen] for one in fields(self)))
 
 
-class StepNumbers:
-    """Numbers the episodes of a log and the steps of each; `step` has row numbers before."""
-
-    def __init__(self) -> None:
-        self.name, self.episode, self.row, self.step = -1, -1, -2, np.int64(0)
-
-    def numbered(self, piece: Piece) -> Piece:
-        """Return the next rows with their episodes and steps."""
-        names, row = piece.episode, piece.step
-        begins = np.diff(names, prepend=self.name) != 0
-        hole = ~begins & (np.diff(row, prepend=self.row) != 1)
-        episode = self.episode + np.cumsum(begins)
-        total = self.step + np.cumsum(np.where(hole, HOLE + 1, 1))  # as if all rows were one episode
-        first = np.maximum.accumulate(np.where(begins, np.arange(len(row)), -1))
+def numbered(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield pieces with numbered episodes and steps; `episode` has names before, and `step` has row numbers."""
+    name, last, row, before = -1, -1, -2, np.int64(0)
+    for piece in pieces:
+        begins = np.diff(piece.episode, prepend=name) != 0
+        hole = ~begins & (np.diff(piece.step, prepend=row) != 1)
+        episode = last + np.cumsum(begins)
+        total = before + np.cumsum(np.where(hole, HOLE + 1, 1))  # as if all rows were one episode
+        first = np.maximum.accumulate(np.where(begins, np.arange(len(piece)), -1))
         step = total - np.where(first < 0, 0, total[first])
-        self.name, self.episode, self.row, self.step = int(names[-1]), int(episode[-1]), int(row[-1]), step[-1]
-        return replace(piece, episode=episode, step=step)
+        name, last, row, before = int(piece.episode[-1]), int(episode[-1]), int(piece.step[-1]), step[-1]
+        yield replace(piece, episode=episode, step=step)
 
 
 def joined(pieces: list[Piece]) -> Piece:
@@ -123,6 +124,47 @@ def parts_of(piece: Piece, most: int) -> Iterator[Piece]:
         end = int(fits[-1]) if len(fits) else min(at + most, len(piece))
         yield piece if end - at == len(piece) else piece.part(slice(at, end))
         at = end
+
+
+class RatioProducts(NamedTuple):
+    """Products along the episodes of a piece.
+
+    product   (n,) R_t;  discount  (n,) D_t
+    last      the last row of each episode that the products reach;  lengths  how many rows they reach
+    """
+
+    product: Array
+    discount: Array
+    last: Integers
+    lengths: Integers
+
+
+def ratio_products(piece: Piece, ratio: Array, most: int) -> RatioProducts:
+    """Return the products of ratios and discounts along the episodes of a piece, for at most `most` steps."""
+    first, rows = piece.spans
+    lengths = np.add.reduceat((piece.step < most).astype(np.int64), first)
+    known = lengths > 0
+
+    def along(values: Array) -> Array:
+        total = np.cumsum(np.log(np.maximum(values, 1e-300)))
+        return total - np.repeat(np.concatenate([[0.0], total[first[1:] - 1]]), rows)
+
+    product = np.exp(np.clip(along(ratio), -700.0, LARGEST_LOG))
+    ahead = np.concatenate([[1.0], piece.discount[:-1]])
+    ahead[first] = 1.0
+    discount = np.exp(np.maximum(along(ahead), -700.0))
+    return RatioProducts(product, discount, (first + lengths - 1)[known], lengths[known])
+
+
+def step_sums(piece: Piece, seen: RatioProducts, most: int) -> Array:
+    """Return Σ R_t and Σ R_t² of each step over the episodes of a piece, including ended ones, (2, steps)."""
+    found, live = np.zeros((2, most)), piece.step < most
+    for k, values in enumerate((seen.product, seen.product**2)):
+        found[k] = np.bincount(piece.step[live], values[live], minlength=most)
+        after = np.zeros(most + 1)
+        np.add.at(after, seen.lengths, values[seen.last])
+        found[k] += np.cumsum(after)[:most]
+    return found
 
 
 def dealt_groups(unit: Integers, seed: int) -> Integers:

@@ -10,8 +10,8 @@ from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
 from gradient_dd.evaluation.maps import actions_of
 from gradient_dd.evaluation.pieces import Piece, joined
-from gradient_dd.evaluation.policy_value import PolicyValue
 from gradient_dd.evaluation.result import ALONE, Support
+from gradient_dd.evaluation.value import PolicyValue
 from gradient_dd.studies.intervals import Bounds
 
 WIDE = 0.5  # half-width of the interval relative to the value, above which the value needs care
@@ -72,7 +72,7 @@ def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
     if not policy.by_ratio and data.actions is not None and data.actions.named:
         occurs = np.isin(np.arange(len(occurs)), np.concatenate([piece.action[:, 0] for piece in pieces]))
     for piece in pieces:
-        choices, _ = data.known(policy).get(piece.key) or (policy.choices(piece, data.propensities(piece)), None)
+        choices = data.choices(policy, piece)
         untried += 0.0 if occurs.all() else float(choices.here[:, ~occurs].sum())
         rows = np.flatnonzero(~piece.ended)
         rows, skipped = rows[max(0, skipped) :], skipped - len(rows)

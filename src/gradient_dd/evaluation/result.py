@@ -23,7 +23,7 @@ from gradient_dd.evaluation.design import BLOCKS, TABLE, squared
 from gradient_dd.evaluation.findings import Found, Verdict, finding, findings_of, verdict_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import actions_of, named_actions
-from gradient_dd.evaluation.policy_value import PolicyValue
+from gradient_dd.evaluation.value import PolicyValue
 from gradient_dd.stream.features import Features
 from gradient_dd.studies.intervals import Bounds, Interval, student_factor
 

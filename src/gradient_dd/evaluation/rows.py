@@ -36,10 +36,10 @@ from gradient_dd.evaluation.pieces import (
     HOLE,
     EpisodeSample,
     Piece,
-    StepNumbers,
     dealt_groups,
     joined,
     merged,
+    numbered,
     parts_of,
 )
 from gradient_dd.progress import Told
@@ -69,7 +69,7 @@ class Survey:
     lowest, highest           (signals,) the smallest and the largest reward
     numbers                   entries of all columns;  held  the pieces, if they fit in memory
     read, words               counts of the reader, and the texts of its columns of text
-    names                     of episodes as numbers, if the log has parts
+    names                     of episodes, as numbers below 2⁶⁴ that are the same in all processes
     """
 
     lowest: Any = np.inf
@@ -87,36 +87,26 @@ class Survey:
     words: dict[str, dict[str, int]] = field(default_factory=dict)
     names: Any = ()
 
-    def add(self, piece: Piece) -> None:
-        """Add the rows of a piece."""
-        self.n, self.episodes = self.n + len(piece), int(piece.episode[-1]) + 1
-        self.ended, self.cut = self.ended + int(piece.ended.sum()), self.cut + int(piece.cut.sum())
-        self.longest = max(self.longest, int((piece.step % HOLE).max()) + 1)
-        self.discount = max(self.discount, float(piece.discount.max()))
-        self.lowest = np.minimum(self.lowest, piece.signals.min(axis=0))
-        self.highest = np.maximum(self.highest, piece.signals.max(axis=0))
-        self.numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
-        self.sample.add(piece)
-        self.held = [*self.held, piece] if self.numbers <= KEPT_NUMBERS else []
-
 
 def survey(rows: "EvaluationRows", pieces: Iterator[Piece]) -> Survey:
     """Return what the pieces of a part contain."""
-    found, several = Survey(), rows.parts > 1
+    found = Survey(words=rows.reader.words)
     for piece in pieces:
-        found.add(piece)
-        if several:
-            found.held.clear()
+        found.n, found.episodes = found.n + len(piece), int(piece.episode[-1]) + 1
+        found.ended, found.cut = found.ended + int(piece.ended.sum()), found.cut + int(piece.cut.sum())
+        found.longest = max(found.longest, int((piece.step % HOLE).max()) + 1)
+        found.discount = max(found.discount, float(piece.discount.max()))
+        found.lowest = np.minimum(found.lowest, piece.signals.min(axis=0))
+        found.highest = np.maximum(found.highest, piece.signals.max(axis=0))
+        found.numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
+        found.sample.add(piece)
+        found.held = [*found.held, piece] if found.numbers <= KEPT_NUMBERS and rows.parts == 1 else []
     read = rows.reader.last
-    names = np.array(list(map(as_number, read.names)), np.uint64) if several else ()
-    return replace(found, read=replace(read, names=set()), words=rows.reader.words, names=names)
-
-
-def as_number(name: Any) -> int:
-    """Return the name of an episode as a number below 2⁶⁴ that is the same in all processes."""
-    if isinstance(name, int):
-        return name % 2**64
-    return int.from_bytes(blake2b(repr(name).encode(errors="surrogatepass"), digest_size=8).digest())
+    found.read = replace(read, names=set())
+    if rows.parts > 1:
+        hashes = (blake2b(repr(one).encode(errors="surrogatepass"), digest_size=8).digest() for one in read.names)
+        found.names = np.array([int.from_bytes(one) for one in hashes], np.uint64)
+    return found
 
 
 class RowProgress:
@@ -167,7 +157,7 @@ class EvaluationRows:
         self._width, self._signals = reader.first_rows().shape[1], signals
         self.n, self.sizes, self._offsets = 0, reader.sizes, [0] * self.parts
         self.kept = self.few = False
-        surveys = list(self.each(survey))
+        surveys: list[Survey] = list(self.each(survey))
         self.read = sum((one.read for one in surveys), ReadCounts())
         self.sizes = [one.n for one in surveys]
         counts = ("n", "episodes", "ended", "cut")
@@ -282,11 +272,8 @@ class EvaluationRows:
     def _whole_episodes(self, part: int) -> Iterator[Piece]:
         """Yield the rows of a part in pieces that end at the end of an episode, unless the episode is very long."""
         held: list[Piece] = []
-        steps = StepNumbers()
-        for table in self._tables(part):
-            if not len(table):
-                continue
-            whole = joined([*held, steps.numbered(self._as_piece(table))])
+        for piece in numbered(self._as_piece(table) for table in self._tables(part) if len(table)):
+            whole = joined([*held, piece])
             last = np.flatnonzero(whole.step == 0)
             cut = int(last[-1]) if len(last) else 0
             cut = len(whole) if len(whole) - cut >= SMALLEST_PIECE else cut

@@ -1,11 +1,12 @@
-"""Weights of a linear-time learner trained on the rows of a log: a learner that the user names, or `AutoLearner`.
+"""Passes over a log: the values of policies by LSTD-Q, by `AutoLearner`, or with the weights of a named learner.
 
-A named learner updates on φ and ψ', and its weights replace the weights of LSTD-Q. `AutoLearner` replaces LSTD-Q if
-there are too many features to solve for. It is trained again without each of eight groups of episodes, and the
-interval is the jackknife over these groups.
+`AutoLearner` replaces LSTD-Q if there are too many features to solve for. It is trained again without each of eight
+groups of episodes, and the interval is the jackknife over these groups. A learner that the user names updates on φ and
+ψ', and its weights replace the weights of LSTD-Q.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,15 @@ from gradient_dd.errors import DivergedError, bad_request
 from gradient_dd.evaluation.design import Solution
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
+from gradient_dd.evaluation.maps import too_wide
 from gradient_dd.evaluation.pieces import Piece, dealt_groups
-from gradient_dd.evaluation.policy_value import PolicyValue, chosen
-from gradient_dd.evaluation.value import Run, Sums, later_passes
+from gradient_dd.evaluation.rows import EvaluationRows
+from gradient_dd.evaluation.value import PolicyValue, Run, Sums, add, chosen
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.learner import Learner
 
+BATCH_NUMBERS = 64_000_000  # entries of the matrices of all policies summed in one pass
 UPDATES, MOST_PASSES = 200_000, 50  # a short log is replayed up to these limits
 AVERAGED = 1000  # rows between two weight vectors of the average over the last pass
 STEP = 0.1  # default step size, relative to the mean of |φ|²
@@ -30,14 +33,83 @@ AUTO_GROUPS = 8
 FAR_OFF = 0.1  # relative to the size of the values
 
 
+def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float) -> Iterator[list[PolicyValue]]:
+    """Yield the values of policies: for each policy a list with one value per signal.
+
+    A long log chooses among the maps by its sample, and only the choice is computed from all rows.
+    """
+    actions, n = data.actions, data.rows.n
+    largest = max(one.design(actions, n).q for one in data.maps)
+    count = 1 if data.rows.kept else max(1, int(BATCH_NUMBERS // (data.rows.groups * largest**2)))
+    on_sample = None if data.rows.kept or len(data.maps) == 1 else data.on_sample()
+    for begin in range(0, len(policies), count):
+        some = policies[begin : begin + count]
+        if any(too_wide(data.maps[0].design(None if one.by_ratio else actions, n)) for one in some):
+            yield from (auto_value(data, one, confidence) for one in some)
+            continue
+        first = [[]] * len(some) if on_sample is None else list(values_of(on_sample, some, confidence))
+        runs = []
+        for policy, values in zip(some, first, strict=True):
+            maps = list({id(one.map): one.map for one in values}.values()) or data.maps
+            runs.append([Run(data, policy, one) for one in maps])
+        flat = [run for several in runs for run in several]
+        for run, equations in zip(flat, over_log(data, flat, "equations"), strict=True):
+            run.begin(equations)
+        sums = iter(later_passes(data, flat))
+        for several, values in zip(runs, first, strict=True):
+            own = [(run, next(sums)) for run in several]
+            yield [
+                chosen([run.result(one, k) for run, one in own], data.rows.bounds(k), confidence, *values[k : k + 1])
+                for k in range(several[0].signals)
+            ]
+
+
+def later_passes(data: LogData, runs: list[Run]) -> list[Sums]:
+    """Make the passes for slopes and influences, from given solutions, and return the sums of the last one."""
+    following = [run for run in runs if run.followed]
+    sample, share = data.sample()
+    for run, sums in zip(following, sums_of(following, "slopes", data.rows, sample), strict=True):
+        run.slope[:, 1] += sums["slope"] / share
+        run.mean = sums["mean"] / share
+    for run in runs:
+        run.dual = run.solution.dual(run.slope)
+    uncertain = [run for run in following if run.behaviour is not None]
+    for run, sums in zip(uncertain, sums_of(uncertain, "propensities", data.rows, sample), strict=True):
+        assert run.behaviour is not None
+        run.towards = run.behaviour.direction(sums["towards"]) / share
+    return over_log(data, runs, "influences")
+
+
+def over_log(data: LogData, runs: list[Run], step: str) -> list[Sums]:
+    """Return the sums of a step of each run over the whole log."""
+    total: list[Sums] = [{} for _ in runs]
+    policies = len({id(run.policy) for run in runs})
+    for found in data.rows.each(partial(sums_of, runs, step), data.most, policies):
+        for mine, one in zip(total, found, strict=True):
+            add(mine, one)
+    return total
+
+
+def sums_of(runs: list[Run], step: str, rows: EvaluationRows, pieces: Iterable[Piece]) -> list[Sums]:
+    """Return the sums of a step of each run over some pieces."""
+    found: list[Sums] = [{} for _ in runs]
+    for piece in pieces if runs else ():
+        for run, sums in zip(runs, found, strict=True):
+            getattr(run, step)(sums, piece)
+    return found
+
+
+# Learners ----------------------------------------------------------------------------------------------------
+
+
 def batches(run: Run) -> Iterator[tuple[Piece, Any, Any, Array]]:
     """Yield pieces of a log with φ and ψ' as sparse rows, and the weight of each row; count them as processed."""
     for piece in run.data.rows.pieces(run.design.rows):
-        rows, U, _, weight, choices, *_ = run.prepared(piece)
-        back = np.argsort(rows.order)
-        there = (choices.there * ~piece.ended[:, None])[rows.order]
-        phi, ahead = (sparse.csr_matrix(run.design.matrix(X, u))[back] for X, u in ((rows.X, U), (rows.X2, there)))
-        yield piece, phi, ahead, rows.unsorted(weight)
+        own = run.prepared(piece)
+        rows, back = own.rows, np.argsort(own.rows.order)
+        there = (own.choices.there * ~piece.ended[:, None])[rows.order]
+        phi, ahead = (sparse.csr_matrix(run.design.matrix(X, u))[back] for X, u in ((rows.X, own.U), (rows.X2, there)))
+        yield piece, phi, ahead, rows.unsorted(own.weight)
         run.data.rows.progress.add(len(piece))
 
 
