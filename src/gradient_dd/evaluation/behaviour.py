@@ -17,8 +17,6 @@ from gradient_dd.evaluation.maps import FeatureMap
 from gradient_dd.evaluation.pieces import Piece
 
 RIDGE = 1e-4  # of the regression, relative to the number of rows
-SWEEPS = 200  # iterations of the regression
-BINS = 10  # bins of the calibration
 SMALLEST = 1e-3  # smaller probabilities are raised to this: their ratios would be mostly noise
 
 
@@ -68,7 +66,7 @@ class Behaviour:
             return float(surprise + RIDGE * (theta**2).sum() / 2), slope.ravel()
 
         begin = np.zeros(X.shape[1] * self.actions)
-        found = minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": SWEEPS})
+        found = minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 200})
         return np.asarray(found.x).reshape(X.shape[1], self.actions)
 
     def _curvature(self, X: Array) -> Array:
@@ -128,6 +126,6 @@ def softmax(scores: Array) -> Array:
 def calibration(chances: Array, action: Integers) -> tuple[float, float]:
     """Return the mean and largest difference of predicted (n, actions) and actual shares, over bins of equal size."""
     predicted, happened = chances.ravel(), np.eye(chances.shape[1])[action].ravel()
-    parts = np.array_split(np.argsort(predicted, kind="stable"), BINS)
+    parts = np.array_split(np.argsort(predicted, kind="stable"), 10)
     gaps = [abs(float(predicted[part].mean() - happened[part].mean())) for part in parts if len(part)]
     return float(np.mean(gaps)), float(np.max(gaps))

@@ -14,22 +14,11 @@ from gradient_dd.evaluation.pieces import HOLE, Piece
 from gradient_dd.stream.log import listed
 from gradient_dd.studies.intervals import error_of_groups
 
-FEW_EPISODES = 10
-LONG_STREAM = 2000  # rows of a continuing log, whose stretches replace episodes
-FEWEST_PAIRS = 20  # successive rows needed to determine their order
 IN_ORDER = 0.9  # share of the rows whose next state is the state of the following row
-TOO_FEW_EFFECTIVE = 10.0  # effective sample size below which the verdict is "not"
-FEW_EFFECTIVE, LOW_SHARE = 100.0, 0.05  # effective sample size, and its share, below which the answer needs care
-HEAVY, MANY_ROWS = 0.1, 100  # share of Σρ² in one row, among so many rows or more
+MANY_ROWS = 100  # share of Σρ² in one row, among so many rows or more
 SURE = 5.0  # standard errors by which a mean must be off
 OFF, FAR_OFF = 0.03, 0.1  # tolerated deviations of a mean ratio from 1
 RATIO_GROUPS = 200
-FEWEST_ENDS, UNLIKELY = 20, 1e-6  # episodes that ended; probability of such a spike without a time limit
-NEAR = 0.2  # lengths within this share of the longest estimate how often episodes end by themselves
-UNKNOWN = 0.01  # share of the variance of the steps that features with a clock leave unexplained
-FEWEST_VALUES = 10  # a column with this many distinct values is a quantity, not a category
-LEFT, OPEN = 0.2, 0.1  # a leak leaves less than this share of a variance of which the others leave more than this
-MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.01, 0.1  # shares of the rows for "with care" and for "not"
 LOOKED_AT = 20_000  # rows used by the fits
 
 
@@ -103,14 +92,14 @@ def time_limit_of(sample: Piece) -> tuple[int, float] | None:
     """
     _, first, counts = np.unique(sample.episode, return_index=True, return_counts=True)
     lengths = counts[sample.ended[first + counts - 1]]
-    if len(lengths) < FEWEST_ENDS:
+    if len(lengths) < 20:
         return None
     longest = int(lengths.max())
     heap = int((lengths == longest).sum())
-    begin = int(np.floor((1 - NEAR) * longest)) if longest >= 10 else 1
+    begin = int(np.floor((1 - 0.2) * longest)) if longest >= 10 else 1
     ended = int(((lengths >= begin) & (lengths < longest)).sum())
     at_risk = int(np.minimum(np.maximum(lengths - begin + 1, 0), longest - begin).sum())
-    if longest < 2 or heap * np.log((ended + 1) / (at_risk + 2)) > np.log(UNLIKELY):
+    if longest < 2 or heap * np.log((ended + 1) / (at_risk + 2)) > np.log(1e-6):
         return None
     return longest, heap / len(lengths)
 
@@ -120,7 +109,7 @@ def knows_time(data: LogData) -> bool:
     part = data.first.part(slice(LOOKED_AT))
     X = data.maps[0].matrix(part.seen)
     X = X.toarray() if sparse.issparse(X) and X.shape[1] <= MANY_ROWS * 10 else X
-    return not sparse.issparse(X) and unexplained(X - X.mean(axis=0), part.step.astype(float)) < UNKNOWN
+    return not sparse.issparse(X) and unexplained(X - X.mean(axis=0), part.step.astype(float)) < 0.01
 
 
 def in_order(sample: Piece) -> tuple[int, int, int]:
@@ -146,8 +135,8 @@ def leaks_of(sample: Piece) -> list[tuple[int, float]]:
     w = inverse @ (Z.T @ y)
     total, full = float((y**2).sum()), float(((y - Z @ w) ** 2).sum())
     without = full + w**2 / np.diag(inverse)  # unexplained by all columns except one
-    varied = [len(np.unique(column)) >= FEWEST_VALUES for column in x.T]
-    told = np.flatnonzero(varied & (without > OPEN * total) & (full < LEFT * without))
+    varied = [len(np.unique(column)) >= 10 for column in x.T]
+    told = np.flatnonzero(varied & (without > 0.1 * total) & (full < 0.2 * without))
     return [(int(j), float(1 - full / without[j])) for j in told]
 
 
@@ -167,7 +156,7 @@ def episodes(data: LogData) -> Found:
     words = f"The log has {rows.n:,} transitions in {rows.episodes:,} episodes; {ends}."
     if rows.episodes == 1:
         words = f"The log is one episode of {rows.n:,} transitions, so intervals are computed from stretches of it."
-    if rows.episodes >= FEW_EPISODES or (rows.ended == 0 and rows.n >= LONG_STREAM):
+    if rows.episodes >= 10 or (rows.ended == 0 and rows.n >= 2000):
         yield "fine", words
     else:
         yield f"{words} So few episodes may not be representative."
@@ -191,7 +180,7 @@ def time_limit(data: LogData) -> Found:
 def order_of_columns(data: LogData) -> Found:
     """The next state of a row is the state of the following row, unless columns are swapped or rows are missing."""
     pairs, *counts = in_order(data.first)
-    if pairs < FEWEST_PAIRS:
+    if pairs < 20:
         return
     forward, backward = (count / pairs for count in counts)
     if forward >= IN_ORDER:
@@ -229,11 +218,11 @@ def effective_rows(facts: RatioFacts) -> Found:
     effective = facts.total**2 / max(facts.squares, 1e-300)
     share = effective / facts.rows
     words = f"The effective sample size of the ratios is {effective:,.0f} rows, {share:.0%} of all"
-    if effective >= FEW_EFFECTIVE and share >= LOW_SHARE:
+    if effective >= 100.0 and share >= 0.05:
         yield "fine", f"{words}."
     else:
         yield (
-            "not" if effective < TOO_FEW_EFFECTIVE else "with care",
+            "not" if effective < 10.0 else "with care",
             f"{words}: the target is far from the logging policy, and few rows check its value.",
         )
 
@@ -242,7 +231,7 @@ def effective_rows(facts: RatioFacts) -> Found:
 def largest_ratio(facts: RatioFacts) -> Found:
     """The largest ratio has more than 10 % of Σρ²."""
     heavy = facts.largest**2 / max(facts.squares, 1e-300)
-    if heavy > HEAVY and facts.rows >= MANY_ROWS:
+    if heavy > 0.1 and facts.rows >= MANY_ROWS:
         yield (
             f"The ratio of row {facts.at:,}, {facts.largest:.3g}, has {heavy:.0%} of the weight of all rows, so this "
             "row dominates the returns."
@@ -303,9 +292,9 @@ def left_out(data: LogData) -> Found:
     """Rows without a next observation were omitted, and their rewards differ from the others."""
     dropped, used = data.rows.read.dropped, data.rows.read.used
     rows, apart = dropped.count + used.count, abs(dropped.mean - used.mean)
-    if dropped.count >= MANY_LEFT_OUT * rows and apart > SURE * np.sqrt(dropped.variance + used.variance):
+    if dropped.count >= 0.01 * rows and apart > SURE * np.sqrt(dropped.variance + used.variance):
         yield (
-            "not" if dropped.count > TOO_MANY_LEFT_OUT * rows else "with care",
+            "not" if dropped.count > 0.1 * rows else "with care",
             f"{dropped.count:,} of {rows:,} rows were omitted because their next observation is unknown. Their mean "
             f"reward is {dropped.mean:.3g}, the mean of the others is {used.mean:.3g}, so the value lacks their "
             "rewards.",

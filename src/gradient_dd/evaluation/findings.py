@@ -5,9 +5,9 @@ any number of times:
 
     data     `LogData` of log_data.py: columns, rows and episodes of the log
     ratios   `RatioFacts` of data_findings.py: the ratios of a policy on the log
-    rows     `RowEvidence` of row_findings.py, also used by drift.py: the order and the type of the rows
+    rows     `RowEvidence` of row_findings.py: the order and the type of the rows
     policy   `PolicyEvidence` of policy_findings.py: the value of a policy
-    states, learner   of result.py and by_learner.py: the requested states, and a learner that the user names
+    states, learner   of result.py and passes.py: the requested states, and a learner that the user names
 
 The sentence says what was found and why it matters. The remedy of the finding follows it, unless the level is "fine".
 The tables of docs/explanation/when-to-trust.md are generated from docstrings and remedies, and

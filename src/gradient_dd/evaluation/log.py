@@ -20,7 +20,6 @@ from gradient_dd.progress import Told, shown
 from gradient_dd.stream.question import Question
 
 TODAY = "today"  # default name of the logging policy
-TARGET, LOGGING = "target", "logging policy"
 
 
 @overload
@@ -96,7 +95,7 @@ def evaluate_log(
         find(learner).setting(**parameters)  # raises if a value is wrong
     elif parameters:
         raise bad_request("'learner'", f"be a learner if {sorted(parameters)[0]!r} is given", learner)
-    targets = {LOGGING: None, TARGET: OWN if target is None else target}
+    targets = {"logging policy": None, "target": OWN if target is None else target}
     with one_thread(), shown(progress, "Rows") as told, workers_at(dask, log, [target, features]) as workers:
         data = LogData(log, targets, discount=discount, told=told, workers=workers, **options)
         (question,) = answered(data, confidence, [data.reader.columns.reward])

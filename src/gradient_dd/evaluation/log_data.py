@@ -5,6 +5,7 @@ has state values: this is the case of a single action, whose rows are weighted b
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -53,13 +54,16 @@ class Choices(NamedTuple):
     ratio: Array | None
 
 
+OWN: Any = object()  # the target policy is given by the ratios in the log's own columns, if it has any
+
+
 class TargetPolicy:
     """A policy as given by the user.
 
-    given    None, the logging policy; OWN, the log's own ratios; a function of observations that returns probabilities
-             (n, actions), or actions if they are continuous; a function of observations and actions; a table (states,
-             actions); a column of the log with the probability of the action taken, or the common prefix of columns
-             with the probabilities of all actions
+    given    None, the logging policy; OWN; a function of observations that returns probabilities (n, actions), or
+             actions if they are continuous; a function of observations and actions; a table (states, actions); a column
+             of the log with the probability of the action taken, or the common prefix of columns with the
+             probabilities of all actions
     decode   returns observations as in the log, with their texts
     actions  of the log; None if it has no action column;  columns  carried by the rows
     by_ratio  whether only ratios are known, which is the case of a single action
@@ -75,7 +79,7 @@ class TargetPolicy:
         by_ratio: bool = False,
     ) -> None:
         self.name, self.decode, self.actions = name, decode, actions
-        self.own, self.logging = isinstance(given, OwnRatios), given is None
+        self.own, self.logging = given is OWN, given is None
         self.given = None if self.own else given
         self._column = columns.index(given) if isinstance(given, str) and given in columns else None
         self._places: list[int | None] = []
@@ -96,18 +100,17 @@ class TargetPolicy:
         else:
             here, there = self.at(self.decode(piece.seen)), self.at(self.decode(piece.legal_after))
         assert self.actions is not None
-        taken = here[np.arange(n), piece.taken] if self.actions.named else None
-        return Choices(here, there, None if taken is None else taken / behaviour)
+        return Choices(here, there, here[np.arange(n), piece.taken] / behaviour if self.actions.named else None)
 
     def _ratios(self, piece: Piece, behaviour: Array) -> Array:
-        """Return the ratio of each row, (n,)."""
+        """Return the ratio of each row, (n,), of a policy that gives probabilities of the actions taken alone."""
         if self.given is None:
             return np.ones(len(piece)) if self.logging else piece.rho
         if self._column is not None:
             return np.asarray(piece.carried[:, self._column] / behaviour)
-        names = np.array(self.actions.names, object) if self.actions is not None else np.empty(0)
-        taken = names[piece.taken]
-        if all(isinstance(one, int) for one in names):
+        assert self.actions is not None
+        taken = np.array(self.actions.names, object)[piece.taken]
+        if all(isinstance(one, int) for one in self.actions.names):
             taken = taken.astype(np.int64)
         return taken_probabilities(self.given, self.decode(piece.seen), taken, np.arange(len(piece))) / behaviour
 
@@ -145,27 +148,6 @@ class TargetPolicy:
 def is_of_actions(given: Any) -> bool:
     """Return whether a policy is a function of observations and actions."""
     return callable(given) and wants_actions(given)
-
-
-def knows_all_actions(name: str, given: Any, observations: Any, actions: Actions) -> bool:
-    """Return whether a function of observations and actions returns the probabilities of all actions of a log."""
-    if not actions.named:
-        return False
-    try:
-        all_probabilities(name, given, observations, actions.names)
-    except BadRequestError:
-        return False
-    return True
-
-
-class OwnRatios:
-    """The ratios in the log's own columns, if it has any."""
-
-    def __repr__(self) -> str:
-        return "the ratios of the log"
-
-
-OWN = OwnRatios()
 
 
 class LogData:
@@ -243,16 +225,17 @@ class LogData:
     def stated(self) -> tuple[str, ...]:
         """The columns used, the features, the source of the ratios, and what is unusual about the log, as sentences."""
         columns, others = self.reader.columns, [one for one in self.policies if not one.logging]
-        ratios = []
+        ratios = ""
         if not others:
-            ratios = ["There are no ratios: the value is the value of the logging policy."]
+            ratios = "There are no ratios: the value is the value of the logging policy."
         elif any(one.own for one in others):
-            ratios = [] if columns.rho is not None else ["Ratios: target over behaviour."]
+            ratios = "" if columns.rho is not None else "Ratios: target over behaviour."
         elif columns.behaviour_probability is not None:
-            ratios = ["Ratios: the target policy over the propensities."]
+            ratios = "Ratios: the target policy over the propensities."
         by_action = any(not one.by_ratio for one in self.policies)
-        order = [self.actions.order] if by_action and self.actions is not None and self.actions.order else []
-        return *columns.stated(), *order, self.maps[0].words, *ratios, *self.reader.stated_after(self.rows.read)
+        order = self.actions.order if by_action and self.actions is not None else ""
+        unusual = self.reader.stated_after(self.rows.read)
+        return tuple(filter(None, [*columns.stated(), order, self.maps[0].words, ratios, *unusual]))
 
     def _all_actions(self, targets: Mapping[str, Any], held: tuple[str, ...], first: Any) -> Actions | None:
         """Return the actions of the log and the additional actions of policies."""
@@ -267,7 +250,7 @@ class LogData:
                 more = [int(one) if one.isdecimal() and not text else one for one in endings]
             elif hasattr(given, "predict_proba"):
                 more = map(plain, np.asarray(given.classes_))
-            elif not isinstance(given, str | OwnRatios | None) and actions.counted and not is_of_actions(given):
+            elif not (given is OWN or isinstance(given, str | None) or is_of_actions(given)) and actions.counted:
                 found = called(name, given, first) if callable(given) else np.asarray(given)
                 more = range(found.shape[1]) if found.ndim == 2 else ()
             known = set(map(str, actions.names))
@@ -278,7 +261,11 @@ class LogData:
         if hasattr(given, "predict_proba"):
             assert self.actions is not None
             given = classifier_policy(name, given, self.actions.names)
-        by_ratio = is_of_actions(given) and not knows_all_actions(name, given, first, self.actions)  # type: ignore[arg-type]
+        by_ratio = is_of_actions(given)
+        if by_ratio and self.actions is not None and self.actions.named:
+            with suppress(BadRequestError):  # a function of observations and actions may return all probabilities
+                all_probabilities(name, given, first, self.actions.names)
+                by_ratio = False
         return TargetPolicy(name, given, self.reader.decoded, self.actions, held, by_ratio)
 
     def features(self, one: FeatureMap, piece: Piece) -> SortedFeatures:
@@ -286,9 +273,8 @@ class LogData:
         key = id(one), piece.key
         if key in self._features:
             return self._features[key]
-        actions = self.actions
-        X, X2, U = one.matrix(piece.seen), one.matrix(piece.legal_after), actions_of(actions, piece)
-        found = SortedFeatures(X, X2, piece.group, U, named_actions(actions, piece))
+        X, X2, U = one.matrix(piece.seen), one.matrix(piece.legal_after), actions_of(self.actions, piece)
+        found = SortedFeatures(X, X2, piece.group, U, named_actions(self.actions, piece))
         widths = sum(min(one.p, 1000) if not one.table else 2 for one in self.maps)
         if self.rows.kept and self.rows.n * widths <= KEPT_NUMBERS // 2:
             self._features[key] = found

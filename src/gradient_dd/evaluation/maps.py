@@ -36,7 +36,7 @@ GIVEN = "given"  # name of the user's map
 MOST_FEATURES = 3000  # of states and actions, for dense equations
 MOST_CELLS = 20_000  # the same for a table, whose equations are sparse
 FEW_STATES, ROWS_A_STATE = 64, 10
-TABLE_RIDGE, MAP_RIDGE, GIVEN_RIDGE = 1e-6, 1e-4, 1e-6
+TABLE_RIDGE, MAP_RIDGE = 1e-6, 1e-4
 CANDIDATES = {  # degree of the polynomial, and number of radial functions
     "linear": (1, 0),
     "quadratic": (2, 0),
@@ -44,11 +44,8 @@ CANDIDATES = {  # degree of the polynomial, and number of radial functions
     "120 radial functions": (0, 120),
     "quadratic, with 60 radial functions": (2, 60),
 }
-ROWS_A_WEIGHT, NEAR = 20, 2.0  # rows per weight of a wide map; standard errors by which it may exceed the best
 RUNNERS_UP = 2
 CHOICE_ROWS = 60_000  # first rows used for the choice
-KNOWN, FEW_KNOWN = 0.3, 0.1  # largest weight of a value in a known return; share of rows that must have one
-TRIED, AMONG = 10, 4000  # rows drawn per centre, from this many rows
 NETWORK_ROWS = 50_000  # first rows used to train networks
 
 
@@ -138,7 +135,7 @@ def given_map(reader: LogReader, features: Any, seed: int) -> FeatureMap:
     first = reader.first_rows()[:100]
     rows = mapping.of_numbers(first) if isinstance(mapping, Categories) else mapping.rows(first)
     hot = rows.indices is not None and rows.values.shape[1] == 1 and bool(np.isin(rows.values, (0.0, 1.0)).all())
-    return FeatureMap(GIVEN, mapping, hot, TABLE_RIDGE if hot else GIVEN_RIDGE * mapping.n_features, words)
+    return FeatureMap(GIVEN, mapping, hot, TABLE_RIDGE if hot else 1e-6 * mapping.n_features, words)
 
 
 def table_map(reader: LogReader, rows: EvaluationRows, sample: Array) -> FeatureMap | None:
@@ -197,11 +194,11 @@ def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMa
     if not count or not Z.shape[1]:
         return StandardMap(shift, scale, plain, degree, np.empty((0, Z.shape[1])), 1.0)
     rng = np.random.default_rng([0, 7])
-    among = np.unique(Z[rng.choice(len(Z), min(len(Z), AMONG), replace=False)], axis=0)
+    among = np.unique(Z[rng.choice(len(Z), min(len(Z), 4000), replace=False)], axis=0)
     chosen = [int(rng.integers(len(among)))]
     distance = ((among - among[chosen[0]]) ** 2).sum(axis=1)
     for _ in range(min(count, len(among)) - 1):
-        some = rng.choice(len(among), min(len(among), TRIED), replace=False)
+        some = rng.choice(len(among), min(len(among), 10), replace=False)
         chosen.append(int(some[np.argmax(distance[some])]))
         distance = np.minimum(distance, ((among - among[chosen[-1]]) ** 2).sum(axis=1))
     centres = among[chosen]
@@ -218,8 +215,8 @@ def ordered(found: list[FeatureMap], rows: EvaluationRows, actions: Actions | No
     """Return maps in order of preference: the choice, then the next best predictors of returns."""
     piece = joined(rows.sample).part(slice(CHOICE_ROWS))
     returns, weight = returns_of(piece, state_values(found[-1 if len(found) > 3 else 0], piece))
-    known = weight <= KNOWN
-    if known.mean() < FEW_KNOWN:
+    known = weight <= 0.3
+    if known.mean() < 0.1:
         known = np.ones(len(piece), bool)
     errors = {one.name: held_out_errors(one, piece, rows, actions, returns)[known] for one in found}
     episode = piece.episode[known] - piece.episode[0]
@@ -228,8 +225,8 @@ def ordered(found: list[FeatureMap], rows: EvaluationRows, actions: Actions | No
 
     def near(one: FeatureMap) -> bool:
         mine, least = (np.bincount(episode, errors[each.name]).astype(float) for each in (one, best))
-        excess, enough = mine - least, one.p * n_actions * ROWS_A_WEIGHT <= rows.n
-        return one is best or (enough and bool(excess.sum() <= NEAR * excess.std() * np.sqrt(len(excess))))
+        excess, enough = mine - least, one.p * n_actions * 20 <= rows.n
+        return one is best or (enough and bool(excess.sum() <= 2.0 * excess.std() * np.sqrt(len(excess))))
 
     first = max(filter(near, scored), key=lambda one: one.p)
     rest = [one for one in scored if one is not first and one.name != "linear"]

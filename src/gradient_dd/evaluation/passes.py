@@ -26,11 +26,8 @@ from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.learner import Learner
 
 BATCH_NUMBERS = 64_000_000  # entries of the matrices of all policies summed in one pass
-UPDATES, MOST_PASSES = 200_000, 50  # a short log is replayed up to these limits
 AVERAGED = 1000  # rows between two weight vectors of the average over the last pass
-STEP = 0.1  # default step size, relative to the mean of |φ|²
 AUTO_GROUPS = 8
-FAR_OFF = 0.1  # relative to the size of the values
 
 
 def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float) -> Iterator[list[PolicyValue]]:
@@ -124,10 +121,10 @@ def learnt_weights(
     given = parameters
     if "alpha" not in parameters:
         _, phi, *_ = next(batches(run))
-        given = {"alpha": STEP / max(float(phi.multiply(phi).sum() / phi.shape[0]), 1e-300), **parameters}
+        given = {"alpha": 0.1 / max(float(phi.multiply(phi).sum() / phi.shape[0]), 1e-300), **parameters}
     rule.setting(**given).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
     agent = Learner(rule, run.design.q, **given)
-    passes = int(np.clip(-(-UPDATES // data.rows.n), 1, MOST_PASSES))
+    passes = int(np.clip(-(-200_000 // data.rows.n), 1, 50))
     data.rows.progress.plan(passes * data.rows.n)
     total, count = np.zeros(run.design.q), 0
     try:
@@ -177,7 +174,7 @@ def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found
     apart, inside = value - float(found.q.value), found.low <= value <= found.high
     side = "above" if apart > 0 else "below"
     words = f"{words} is {abs(apart):.3g} {side} the least-squares solution, {found.q.value:.4g}"
-    if inside and abs(apart) <= FAR_OFF * scale:
+    if inside and abs(apart) <= 0.1 * scale:
         yield "fine", f"{words}: it has converged, within the interval."
     else:
         level = "with care" if inside else "not"

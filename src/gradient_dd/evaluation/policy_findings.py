@@ -14,16 +14,8 @@ from gradient_dd.evaluation.result import ALONE, Support
 from gradient_dd.evaluation.value import PolicyValue
 from gradient_dd.studies.intervals import Bounds
 
-WIDE = 0.5  # half-width of the interval relative to the value, above which the value needs care
 FAR, VERY_FAR = 2.0, 3.0  # gaps in standard errors for "with care" and "not"
 FAR_OFF = 0.1  # smaller gaps relative to the value are ignored
-FAR_POLICY = 0.5  # effective sample size, as a share, below which a policy is far from the logging policy
-FEW_STEPS, MANY_STARTS = 3, 20  # steps that the ratios cover, with at least this many episodes
-LITTLE = 0.5  # weight of the steps beyond those that the ratios can check
-LONELY, TOO_LONELY = 0.01, 0.1  # shares of a policy's visits without similar data
-UNTRIED = 0.01  # share of the target's actions that the log never takes
-BADLY = 0.1  # largest difference of predicted and actual shares of actions
-NEVER, TOO_OFTEN = 0.01, 0.1  # shares of a policy's visits to cells without data
 FIFTH, BY_CHANCE = 0.2, 1e-3  # a cell has no data by chance unless a fifth of the policy's rate makes that so unlikely
 VISITS = 5000  # number of a policy's visits examined
 
@@ -97,7 +89,8 @@ def policy_findings(
             mass = np.maximum(found.design.times(seen, taken, found.dual[:, None])[:, 0], 0.0)  # visits of the policy
             never = float((mass * never_tried(support, X, sampled.there)).sum() / max(float(mass.sum()), 1e-300))
         else:
-            lonely = float((support.leverage(sampled.there, X, support.cached_leverages(X)) > ALONE).mean())
+            support.visits = support.leverages(X) if support.visits is None else support.visits
+            lonely = float((support.leverage(sampled.there, X, support.visits) > ALONE).mean())
     if not by_ratio and found.map.table and len(starts):
         never += float(never_tried(support, found.map.matrix(starts.seen), sampled.here).mean())
     scale, shares = max(abs(found.value), abs(logging.value)), (sampled.untried, lonely, never)
@@ -120,7 +113,7 @@ def steps_of(found: PolicyValue) -> str:
 def interval(seen: PolicyEvidence) -> Found:
     """The half-width of the interval is more than half of the value."""
     found = seen.found
-    if (found.high - found.low) / 2 > WIDE * seen.scale:
+    if (found.high - found.low) / 2 > 0.5 * seen.scale:
         yield (
             f"The interval, {found.low:.4g} to {found.high:.4g}, is wide relative to the value, so the log does not "
             "determine the value well."
@@ -176,8 +169,8 @@ def horizon(seen: PolicyEvidence) -> Found:
     found, n = seen.found, seen.data.rows.n
     if seen.found.policy.logging or np.isnan(found.effective):
         return
-    far = found.effective < FAR_POLICY * n or (seen.data.rows.episodes >= MANY_STARTS and found.steps < FEW_STEPS)
-    if found.rest > LITTLE and far:
+    far = found.effective < 0.5 * n or (seen.data.rows.episodes >= 20 and found.steps < 3)
+    if found.rest > 0.5 and far:
         yield (
             f"The returns check only {steps_of(found)}; {found.rest:.0%} of the weight comes later and relies on the "
             "features alone."
@@ -201,7 +194,7 @@ def logging_policy(seen: PolicyEvidence) -> Found:
 @finding("policy", "untried actions", "not", "Collect data with these actions.")
 def untried_actions(seen: PolicyEvidence) -> Found:
     """The policy takes actions that the log never takes."""
-    if seen.untried > UNTRIED:
+    if seen.untried > 0.01:
         share = f"{seen.untried:.0%} of the policy's actions"
         yield f"{share} never occur in the log, so their values are unknown."
 
@@ -209,7 +202,7 @@ def untried_actions(seen: PolicyEvidence) -> Found:
 @finding("policy", "visits without data", "not", "Collect data from these states and actions.")
 def lonely_visits(seen: PolicyEvidence) -> Found:
     """The policy visits states and actions with fewer than two similar rows in the log."""
-    if (level := level_of(seen.lonely, LONELY, TOO_LONELY)) != "fine":
+    if (level := level_of(seen.lonely, 0.01, 0.1)) != "fine":
         share = f"{seen.lonely:.0%} of the policy's visits"
         yield level, f"{share} have no similar data, so their values are extrapolated."
 
@@ -217,7 +210,7 @@ def lonely_visits(seen: PolicyEvidence) -> Found:
 @finding("policy", "never tried", "not", "Collect data with these actions in these states.")
 def never_tried_cells(seen: PolicyEvidence) -> Found:
     """The policy takes actions in states where the log never takes them, although it visits these states often."""
-    if (level := level_of(seen.never, NEVER, TOO_OFTEN)) != "fine":
+    if (level := level_of(seen.never, 0.01, 0.1)) != "fine":
         share = f"{seen.never:.0%} of the policy's visits"
         why = "so their values are extrapolated from other states"
         yield level, f"{share} are to actions that the logging policy never tries in that state, {why}."
@@ -235,7 +228,7 @@ def propensities(seen: PolicyEvidence) -> Found:
         f"The log has no propensities. They were estimated by {behaviour.words}: predicted and actual shares of "
         f"actions differ by {behaviour.gap:.1%} on average and by {behaviour.worst:.1%} at most."
     )
-    if behaviour.worst > BADLY:
+    if behaviour.worst > 0.1:
         yield f"{words} Wrong propensities invalidate the check by returns."
     else:
         yield "fine", words

@@ -34,11 +34,7 @@ from gradient_dd.evaluation.maps import GIVEN, FeatureMap
 from gradient_dd.evaluation.pieces import Piece, RatioProducts, ratio_products, step_sums
 from gradient_dd.studies.intervals import Bounds, student_factor
 
-FEWEST, SHARE = 20.0, 0.1  # effective sample size that the products must keep, in episodes and as a share
 MOST_STEPS = 2000  # most steps covered
-MANY_RETURNS = 100  # episodes above which the mean return of the logging policy is its value
-BEYOND = 0.01  # of the range of possible values: tolerance of an estimate
-CAUTION = 4.0  # variances of d − q attributed to chance
 FIXED_NUMBERS = 8_000_000  # entries of Σ φφᵀ, up to which it is cached for all policies
 
 Sums = dict[str, Any]  # arrays by name, added up over pieces and parts
@@ -198,7 +194,7 @@ class Run:
         self.start = sums["start"].sum(axis=0) / max(1.0, sums["starts"].sum())
         self.total, square = sums["steps"]
         effective = self.total**2 / np.maximum(square, 1e-300)
-        enough = effective >= max(FEWEST, SHARE * rows.episodes)
+        enough = effective >= max(20.0, 0.1 * rows.episodes)
         known = self.ratio[0] > 0 and not rows.few
         self.followed = 0 if not known else self.most if enough.all() else int(np.argmin(enough))
         self.slope = self.dual = np.column_stack([self.start, self.start])
@@ -290,11 +286,11 @@ class Run:
         psi = summed(psi)
         variance = psi.T @ psi * len(psi) / max(1, len(psi) - 1)
         share, gap = blend(q, d, variance)
-        if self.policy.logging and rows.episodes >= MANY_RETURNS and self.followed:
+        if self.policy.logging and rows.episodes >= 100 and self.followed:
             share = 0.0
         psi = np.column_stack([psi, share * psi[:, 0] + (1 - share) * psi[:, 1]])
         low, high = rows.bounds(signal)
-        room = BEYOND * (high - low)
+        room = 0.01 * (high - low)
         value = share * q + (1 - share) * d
         measured = self.ratio[1] == 0
         return PolicyValue(
@@ -343,7 +339,7 @@ def blend(q: float, d: float, variance: Array) -> tuple[float, float]:
     """Return the weight of LSTD-Q in the blend, and the difference of both estimates in standard errors."""
     of_q, of_d, both = float(variance[0, 0]), float(variance[1, 1]), float(variance[0, 1])
     apart = max(of_q + of_d - 2 * both, 0.0)
-    bias = max(0.0, (d - q) ** 2 - CAUTION * apart)
+    bias = max(0.0, (d - q) ** 2 - 4.0 * apart)
     tiny = 1e-24 * max(1.0, q * q)
     share = 1.0 if apart + bias <= tiny else float(np.clip((of_d - both) / (apart + bias), 0.0, 1.0))
     return share, abs(d - q) / np.sqrt(max(apart, tiny))
