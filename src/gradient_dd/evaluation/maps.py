@@ -35,7 +35,6 @@ from gradient_dd.stream.log.actions import Actions
 GIVEN = "given"  # name of the user's map
 MOST_FEATURES = 3000  # of states and actions, for dense equations
 MOST_CELLS = 20_000  # the same for a table, whose equations are sparse
-FEW_STATES, ROWS_A_STATE = 64, 10
 TABLE_RIDGE, MAP_RIDGE = 1e-6, 1e-4
 CANDIDATES = {  # degree of the polynomial, and number of radial functions
     "linear": (1, 0),
@@ -45,8 +44,7 @@ CANDIDATES = {  # degree of the polynomial, and number of radial functions
     "quadratic, with 60 radial functions": (2, 60),
 }
 RUNNERS_UP = 2
-CHOICE_ROWS = 60_000  # first rows used for the choice
-NETWORK_ROWS = 50_000  # first rows used to train networks
+CHOICE_ROWS, NETWORK_ROWS = 60_000, 50_000  # first rows used for the choice, and to train networks
 
 
 class StandardMap(Features):
@@ -140,11 +138,10 @@ def given_map(reader: LogReader, features: Any, seed: int) -> FeatureMap:
 
 def table_map(reader: LogReader, rows: EvaluationRows, sample: Array) -> FeatureMap | None:
     """Return a table if the observations of a log are discrete states, else None."""
-    seen = np.unique(sample, axis=0)
-    whole = bool((seen == np.round(seen)).all())
-    if not (whole or len(seen) <= FEW_STATES) or len(seen) * ROWS_A_STATE > len(sample):
+    states = np.unique(sample, axis=0)
+    whole = bool((states == np.round(states)).all())
+    if not (whole or len(states) <= 64) or len(states) * 10 > len(sample):
         return None
-    states = seen
     for found in rows.each(distinct_states):
         states = np.unique(np.concatenate([states, found]), axis=0)
         if len(states) > MOST_STATES:
@@ -156,13 +153,14 @@ def table_map(reader: LogReader, rows: EvaluationRows, sample: Array) -> Feature
 
 
 def distinct_states(rows: EvaluationRows, pieces: Iterator[Piece]) -> Array:
-    """Return the distinct states in some pieces, at most one more than a table may have."""
-    found: list[Array] = []
+    """Return the distinct states in some pieces; if a table may not have so many, of the first pieces."""
+    found = np.empty((0, 0))
     for piece in pieces:
-        found = [np.unique(np.concatenate([piece.seen, piece.after[~piece.ended], *found]), axis=0)]
-        if len(found[0]) > MOST_STATES:
+        more = piece.seen, piece.after[~piece.ended]
+        found = np.unique(np.concatenate([*more, found] if len(found) else more), axis=0)
+        if len(found) > MOST_STATES:
             break
-    return found[0]
+    return found
 
 
 def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:
@@ -208,13 +206,15 @@ def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMa
     return StandardMap(shift, scale, plain, degree, centres, width if 0 < width < 1e8 else 1.0)
 
 
-# The choice -------------------------------------------------------------------------------------------------
-
-
 def ordered(found: list[FeatureMap], rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:
     """Return maps in order of preference: the choice, then the next best predictors of returns."""
     piece = joined(rows.sample).part(slice(CHOICE_ROWS))
-    returns, weight = returns_of(piece, state_values(found[-1 if len(found) > 3 else 0], piece))
+    base = found[-1 if len(found) > 3 else 0]  # V by LSTD with its features of states, beyond cuts
+    X, X2 = base.matrix(piece.seen), base.matrix(piece.legal_after)
+    A = X.T @ (X - piece.discount[:, None] * X2)
+    A[np.diag_indices_from(A)] += base.ridge * np.maximum((X**2).sum(axis=0), 1e-300)
+    beyond = np.asarray(X2 @ np.linalg.lstsq(A, X.T @ piece.signals[:, 0], rcond=1e-12)[0])
+    returns, weight = returns_of(piece, beyond)
     known = weight <= 0.3
     if known.mean() < 0.1:
         known = np.ones(len(piece), bool)
@@ -231,14 +231,6 @@ def ordered(found: list[FeatureMap], rows: EvaluationRows, actions: Actions | No
     first = max(filter(near, scored), key=lambda one: one.p)
     rest = [one for one in scored if one is not first and one.name != "linear"]
     return [first, *rest[:RUNNERS_UP]]
-
-
-def state_values(one: FeatureMap, piece: Piece) -> Array:
-    """Return V(s') of each row for the logging policy, by LSTD with features of states only, (n,)."""
-    X, X2 = one.matrix(piece.seen), one.matrix(piece.legal_after)
-    A = X.T @ (X - piece.discount[:, None] * X2)
-    A[np.diag_indices_from(A)] += one.ridge * np.maximum((X**2).sum(axis=0), 1e-300)
-    return np.asarray(X2 @ np.linalg.lstsq(A, X.T @ piece.signals[:, 0], rcond=1e-12)[0])
 
 
 def returns_of(piece: Piece, beyond: Array) -> tuple[Array, Array]:
@@ -292,10 +284,10 @@ def network_map(reader: LogReader, seed: int) -> tuple[Layers, str]:
     assert isinstance(scaled, Columns)
     parts, rows = [], 0
     for table in reader.tables():
-        ended = (table.discount == 0)[:, None]
         seen, after = reader.observed(table.observation), reader.observed(table.following)
-        x = scaled.rows(seen).values[:, :-1]
-        ahead = np.where(ended, 0.0, scaled.rows(np.where(ended, seen, after)).values[:, :-1])
+        ended = (table.discount == 0)[:, None]
+        x, there = (scaled.rows(one).values[:, :-1] for one in (seen, np.where(ended, seen, after)))
+        ahead = np.where(ended, 0.0, there)
         parts.append((x, table.reward, table.discount, ahead, table.rho, table.episode))
         rows += len(table)
         if rows >= NETWORK_ROWS:
