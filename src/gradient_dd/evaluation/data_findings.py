@@ -15,7 +15,7 @@ from gradient_dd.stream.log import listed
 from gradient_dd.studies.intervals import error_of_groups
 
 IN_ORDER = 0.9  # share of the rows whose next state is the state of the following row
-MANY_ROWS = 100  # share of Σρ² in one row, among so many rows or more
+MANY_ROWS = 100
 SURE = 5.0  # standard errors by which a mean must be off
 OFF, FAR_OFF = 0.03, 0.1  # tolerated deviations of a mean ratio from 1
 RATIO_GROUPS = 200
@@ -49,22 +49,18 @@ def ratio_facts(data: LogData, ratio: Array) -> RatioFacts:
     for piece in data.sampled:
         own = ratio[at : at + len(piece)]
         group = piece.group if data.rows.few else piece.episode % RATIO_GROUPS
-        rows = data.features(data.maps[0], piece)
-        deal = sparse.csr_matrix(
-            ((own - 1)[rows.order], (group[rows.order], np.arange(len(group)))), (RATIO_GROUPS, len(group))
-        )
+        rows, each = data.features(data.maps[0], piece), np.arange(len(piece))
+        deal = sparse.csr_matrix(((own - 1)[rows.order], (group[rows.order], each)), (RATIO_GROUPS, len(each)))
         z = deal @ rows.X
         sums = sums + (z.toarray() if sparse.issparse(z) else z)
         squares = squares + np.asarray(squared(rows.X).sum(axis=0)).ravel()
         total += np.bincount(group, own, minlength=RATIO_GROUPS)
         count += np.bincount(group, minlength=RATIO_GROUPS)
         at += len(piece)
-    used = count > 0
-    mean, error = ratio_of_sums(total[used], count[used])
-    feature, off = worst_feature(sums[used], count[used], np.sqrt(squares / len(ratio)))
-    most = int(ratio.argmax())
+    used, most = count > 0, int(ratio.argmax())
+    feature = worst_feature(sums[used], count[used], np.sqrt(squares / len(ratio)))
     whole = float(ratio.sum()), float((ratio**2).sum()), float(ratio[most])
-    return RatioFacts(len(ratio), *whole, most, mean, error, feature, off)
+    return RatioFacts(len(ratio), *whole, most, *ratio_of_sums(total[used], count[used]), *feature)
 
 
 def worst_feature(z: Array, rows: Array, size: Array) -> tuple[int, float]:
@@ -88,7 +84,7 @@ def time_limit_of(sample: Piece) -> tuple[int, float] | None:
     """Return the length at which too many episodes end, and their share; None without such a length.
 
     Episodes that end by themselves rarely all end at the same step. If an episode ends after L − 1 steps with
-    probability λ, as shorter ones do, all k that reach the longest length L end there with probability λᵏ.
+    probability λ, estimated from lengths near L, all k that reach the longest length L end there with probability λᵏ.
     """
     _, first, counts = np.unique(sample.episode, return_index=True, return_counts=True)
     lengths = counts[sample.ended[first + counts - 1]]
@@ -99,9 +95,8 @@ def time_limit_of(sample: Piece) -> tuple[int, float] | None:
     begin = int(np.floor((1 - 0.2) * longest)) if longest >= 10 else 1
     ended = int(((lengths >= begin) & (lengths < longest)).sum())
     at_risk = int(np.minimum(np.maximum(lengths - begin + 1, 0), longest - begin).sum())
-    if longest < 2 or heap * np.log((ended + 1) / (at_risk + 2)) > np.log(1e-6):
-        return None
-    return longest, heap / len(lengths)
+    by_chance = longest < 2 or heap * np.log((ended + 1) / (at_risk + 2)) > np.log(1e-6)
+    return None if by_chance else (longest, heap / len(lengths))
 
 
 def knows_time(data: LogData) -> bool:
@@ -135,7 +130,7 @@ def leaks_of(sample: Piece) -> list[tuple[int, float]]:
     w = inverse @ (Z.T @ y)
     total, full = float((y**2).sum()), float(((y - Z @ w) ** 2).sum())
     without = full + w**2 / np.diag(inverse)  # unexplained by all columns except one
-    varied = [len(np.unique(column)) >= 10 for column in x.T]
+    varied = [len(np.unique(column)) >= 10 for column in x.T]  # a quantity, not a category
     told = np.flatnonzero(varied & (without > 0.1 * total) & (full < 0.2 * without))
     return [(int(j), float(1 - full / without[j])) for j in told]
 

@@ -24,9 +24,7 @@ ADVICE = {
     "with care": "Use this value with care.",
     "not": "Do not trust this value.",
 }
-
 Found = Iterator[str | tuple[str, str]]
-Finder = Callable[[Any], Found]
 
 
 class Finding(NamedTuple):
@@ -55,10 +53,10 @@ class Check(NamedTuple):
 FINDINGS: dict[str, Check] = {}  # by function name
 
 
-def finding(subject: str, about: str, gravest: str, remedy: str) -> Callable[[Finder], Finder]:
+def finding(subject: str, about: str, gravest: str, remedy: str) -> Callable[[Callable[[Any], Found]], Any]:
     """Return a decorator that registers a function as a finding; its docstring is the meaning."""
 
-    def register(find: Finder) -> Finder:
+    def register(find: Callable[[Any], Found]) -> Any:
         def said(evidence: Any) -> list[tuple[str, str]]:
             return [(gravest, one) if isinstance(one, str) else one for one in find(evidence)]
 

@@ -96,9 +96,6 @@ def sums_of(runs: list[Run], step: str, rows: EvaluationRows, pieces: Iterable[P
     return found
 
 
-# Learners ----------------------------------------------------------------------------------------------------
-
-
 def batches(run: Run) -> Iterator[tuple[Piece, Any, Any, Array]]:
     """Yield pieces of a log with φ and ψ' as sparse rows, and the weight of each row; count them as processed."""
     for piece in run.data.rows.pieces(run.design.rows):
@@ -118,13 +115,12 @@ def learnt_weights(
     if rule.natural:
         raise bad_request("'learner'", "be a learner with linear cost per step", rule.name)
     run = Run(data, policy, data.maps[0])
-    given = parameters
-    if "alpha" not in parameters:
+    if "alpha" not in parameters:  # a tenth of the inverse of the mean of |φ|²
         _, phi, *_ = next(batches(run))
-        given = {"alpha": 0.1 / max(float(phi.multiply(phi).sum() / phi.shape[0]), 1e-300), **parameters}
-    rule.setting(**given).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
-    agent = Learner(rule, run.design.q, **given)
-    passes = int(np.clip(-(-200_000 // data.rows.n), 1, 50))
+        parameters = {"alpha": 0.1 / max(float(phi.multiply(phi).sum() / phi.shape[0]), 1e-300), **parameters}
+    rule.setting(**parameters).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
+    agent = Learner(rule, run.design.q, **parameters)
+    passes = int(np.clip(-(-200_000 // data.rows.n), 1, 50))  # a short log is replayed
     data.rows.progress.plan(passes * data.rows.n)
     total, count = np.zeros(run.design.q), 0
     try:
@@ -132,9 +128,8 @@ def learnt_weights(
             for piece, phi, ahead, weight in batches(run):
                 for begin in range(0, len(piece), AVERAGED):
                     part = slice(begin, begin + AVERAGED)
-                    agent.update_many(
-                        phi[part], piece.signals[part, 0], piece.discount[part], ahead[part], weight[part]
-                    )
+                    columns = piece.signals[part, 0], piece.discount[part]
+                    agent.update_many(phi[part], *columns, ahead[part], weight[part])
                     if turn == passes - 1:
                         total, count = total + agent.w, count + 1
     except DivergedError:
@@ -150,15 +145,13 @@ def by_learner(
     The interval is the interval of LSTD-Q, widened to include the new value.
     """
     w, diverged, words = learnt_weights(data, found.policy, learner, parameters)
-    raw = float(found.start @ w)
-    value = float(np.clip(raw, *data.rows.bounds(0)))
+    value = float(np.clip(float(found.start @ w), *data.rows.bounds(0)))
     moved = found._replace(w=w, value=value, low=min(found.low, value), high=max(found.high, value))
-    scale = max(abs(found.value), abs(value))
-    return moved, findings_of("learner", (words, diverged, value, found, scale)), words
+    return moved, findings_of("learner", (words, diverged, value, found)), words
 
 
 @finding("learner", "divergence", "not", "Use a smaller step size, or another learner.")
-def divergence(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
+def divergence(seen: tuple[str, int, float, PolicyValue]) -> Found:
     """The named learner diverged."""
     words, diverged, *_ = seen
     if diverged:
@@ -166,15 +159,15 @@ def divergence(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
 
 
 @finding("learner", "least squares", "not", "Use another step size, or the default learner.")
-def far_from_solution(seen: tuple[str, int, float, PolicyValue, float]) -> Found:
+def far_from_solution(seen: tuple[str, int, float, PolicyValue]) -> Found:
     """The named learner is far from the least-squares solution."""
-    words, diverged, value, found, scale = seen
+    words, diverged, value, found = seen
     if diverged:
         return
     apart, inside = value - float(found.q.value), found.low <= value <= found.high
     side = "above" if apart > 0 else "below"
     words = f"{words} is {abs(apart):.3g} {side} the least-squares solution, {found.q.value:.4g}"
-    if inside and abs(apart) <= 0.1 * scale:
+    if inside and abs(apart) <= 0.1 * max(abs(found.value), abs(value)):
         yield "fine", f"{words}: it has converged, within the interval."
     else:
         level = "with care" if inside else "not"
@@ -188,9 +181,8 @@ def auto_value(data: LogData, policy: TargetPolicy, confidence: float) -> list[P
     sums: Sums = {}
     for piece, phi, ahead, weight in batches(run):
         run.initial(sums, piece)
-        group = piece.group % AUTO_GROUPS
         for g in range(-1, AUTO_GROUPS):
-            used = np.flatnonzero(group != g)
+            used = np.flatnonzero(piece.group % AUTO_GROUPS != g)
             for k in range(signals if len(used) else 0):
                 columns = piece.signals[used, k], piece.discount[used]
                 agents[k][g + 1].update_many(phi[used], *columns, ahead[used], weight[used])

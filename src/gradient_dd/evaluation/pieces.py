@@ -111,9 +111,8 @@ def numbered(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 def joined(pieces: list[Piece]) -> Piece:
     """Return several pieces as one."""
-    if len(pieces) == 1:
-        return pieces[0]
-    return Piece(*(np.concatenate([getattr(one, each.name) for one in pieces]) for each in fields(Piece)))
+    columns = (np.concatenate([getattr(one, each.name) for one in pieces]) for each in fields(Piece))
+    return pieces[0] if len(pieces) == 1 else Piece(*columns)
 
 
 def parts_of(piece: Piece, most: int) -> Iterator[Piece]:

@@ -16,7 +16,6 @@ from gradient_dd.studies.intervals import Bounds
 
 FAR, VERY_FAR = 2.0, 3.0  # gaps in standard errors for "with care" and "not"
 FAR_OFF = 0.1  # smaller gaps relative to the value are ignored
-FIFTH, BY_CHANCE = 0.2, 1e-3  # a cell has no data by chance unless a fifth of the policy's rate makes that so unlikely
 VISITS = 5000  # number of a policy's visits examined
 
 
@@ -64,11 +63,9 @@ def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
     if not policy.by_ratio and data.actions is not None and data.actions.named:
         occurs = np.isin(np.arange(len(occurs)), np.concatenate([piece.action[:, 0] for piece in pieces]))
     for piece in pieces:
-        choices = data.choices(policy, piece)
+        choices, begun, rows = data.choices(policy, piece), piece.starts, np.flatnonzero(~piece.ended)
         untried += 0.0 if occurs.all() else float(choices.here[:, ~occurs].sum())
-        rows = np.flatnonzero(~piece.ended)
         rows, skipped = rows[max(0, skipped) :], skipped - len(rows)
-        begun = piece.starts
         parts.append((choices.ratio, piece.part(rows), choices.there[rows], piece.part(begun), choices.here[begun]))
     ratios, visits, there, starts, here = map(list, zip(*parts, strict=True))
     ratio = None if ratios[0] is None else np.concatenate(ratios)
@@ -80,27 +77,30 @@ def policy_findings(
     data: LogData, found: PolicyValue, logging: PolicyValue, support: Support, sampled: SampledChoices
 ) -> list[Finding]:
     """Return all findings on the value of a policy."""
-    visits, starts, by_ratio = sampled.visits, sampled.starts, found.policy.by_ratio
+    visits, starts, table = sampled.visits, sampled.starts, found.map.table and not found.policy.by_ratio
     lonely = never = 0.0
-    if not by_ratio and len(visits):
+    if table and len(visits):
+        taken, seen = actions_of(data.actions, visits), found.map.matrix(visits.seen)
+        mass = np.maximum(found.design.times(seen, taken, found.dual[:, None])[:, 0], 0.0)  # visits of the policy
+        missed = mass * never_tried(support, found.map.matrix(visits.after), sampled.there)
+        never = float(missed.sum() / max(float(mass.sum()), 1e-300))
+    elif len(visits) and not found.policy.by_ratio:
         X = found.map.matrix(visits.after)
-        if found.map.table:
-            taken, seen = actions_of(data.actions, visits), found.map.matrix(visits.seen)
-            mass = np.maximum(found.design.times(seen, taken, found.dual[:, None])[:, 0], 0.0)  # visits of the policy
-            never = float((mass * never_tried(support, X, sampled.there)).sum() / max(float(mass.sum()), 1e-300))
-        else:
-            support.visits = support.leverages(X) if support.visits is None else support.visits
-            lonely = float((support.leverage(sampled.there, X, support.visits) > ALONE).mean())
-    if not by_ratio and found.map.table and len(starts):
+        support.visits = support.leverages(X) if support.visits is None else support.visits
+        lonely = float((support.leverage(sampled.there, X, support.visits) > ALONE).mean())
+    if table and len(starts):
         never += float(never_tried(support, found.map.matrix(starts.seen), sampled.here).mean())
     scale, shares = max(abs(found.value), abs(logging.value)), (sampled.untried, lonely, never)
     return findings_of("policy", PolicyEvidence(found, logging, data, support.bounds, scale, *shares))
 
 
 def never_tried(support: Support, X: Any, U: Array) -> Array:
-    """Return the probability of actions that the log never takes in each state, beyond chance, (n,)."""
+    """Return the probability of actions that the log never takes in each state, beyond chance, (n,).
+
+    Chance explains a cell without data, unless even a fifth of the policy's rate makes it very unlikely.
+    """
     counts = support.counts[cells(X)]
-    unlikely = (1 - FIFTH * U) ** counts.sum(axis=1, keepdims=True) < BY_CHANCE
+    unlikely = (1 - 0.2 * U) ** counts.sum(axis=1, keepdims=True) < 1e-3
     return np.asarray((U * ((counts == 0) & unlikely)).sum(axis=1))
 
 
@@ -126,11 +126,10 @@ def doubly_robust(seen: PolicyEvidence) -> Found:
     cannot represent the values, or the propensities are wrong.
     """
     found = seen.found
-    if found.steps == 0 or seen.found.policy.logging:
+    if found.steps == 0 or found.policy.logging:
         return
     both = f"LSTD-Q gives {found.q.value:.4g}, the returns correct it to {found.d.value:.4g}"
-    level = level_of(found.gap, FAR, VERY_FAR)
-    single = seen.data.rows.longest == 1  # every episode is one row
+    level, single = level_of(found.gap, FAR, VERY_FAR), seen.data.rows.longest == 1  # every episode is one row
     if level == "fine" or single or abs(found.d.value - found.q.value) <= FAR_OFF * seen.scale:
         yield "fine", f"{both}, over {steps_of(found)} that the ratios cover."
     else:

@@ -52,7 +52,6 @@ from gradient_dd.studies.intervals import Bounds
 BLAS = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_")
 MOST_WAITING = 64  # parts that are computed by workers or wait for their turn: their sums are in memory
 
-FEW_EPISODES = 20  # fewer initial states are not a sample
 STRETCHES = 200  # of a log with few episodes
 SMALLEST_PIECE = 2048  # rows: an episode is cut only after more steps than ratios ever cover
 KEPT_NUMBERS = 32_000_000  # entries of all columns, up to which a log is kept in memory
@@ -72,14 +71,14 @@ class Survey:
     names                     of episodes, as numbers below 2⁶⁴ that are the same in all processes
     """
 
-    lowest: Any = np.inf
-    highest: Any = -np.inf
     n: int = 0
     episodes: int = 0
     ended: int = 0
     cut: int = 0
     longest: int = 0
     discount: float = 0.0
+    lowest: Any = np.inf
+    highest: Any = -np.inf
     numbers: int = 0
     held: list[Piece] = field(default_factory=list)
     sample: EpisodeSample = field(default_factory=EpisodeSample)
@@ -167,13 +166,14 @@ class EvaluationRows:
             raise bad_request(reader.source.name, "have at least one transition", got)
         names = [one.names for one in surveys]
         if self.parts > 1 and len(np.unique(np.concatenate(names))) < sum(map(len, names)):
-            what, got = "The files of a log", Unquoted("an episode that returns in a later file")
-            raise bad_request(what, "have the rows of an episode together", got, "Sort the rows by episode.")
+            got = Unquoted("an episode that returns in a later file")
+            rule = "have the rows of an episode together"
+            raise bad_request("The files of a log", rule, got, "Sort the rows by episode.")
         self.longest, self.discount = max(one.longest for one in surveys), max(one.discount for one in surveys)
         self.lowest = np.min([one.lowest for one in surveys if one.n], axis=0)
         self.highest = np.max([one.highest for one in surveys if one.n], axis=0)
         self._offsets = np.cumsum([0, *(one.episodes for one in surveys)])[:-1].tolist()
-        self.few = self.episodes < FEW_EPISODES
+        self.few = self.episodes < 20  # fewer initial states are not a sample
         self.kept = self.parts == 1 and surveys[0].numbers <= KEPT_NUMBERS
         for one in surveys:
             self._take_words(one)
@@ -210,24 +210,23 @@ class EvaluationRows:
         A row counts `times` in the progress.
         """
         in_memory = self.kept or self.few
-        if self.workers is not None and not in_memory:
-            waiting = deque[Future[Any]]()
-            for part in range(self.parts):
-                arguments = self, self.reader.files(part), work, most, part
-                waiting.append(self.workers.submit_pickled(sums_of_part, *arguments))
-                while len(waiting) > MOST_WAITING or (waiting and part == self.parts - 1):
-                    found = waiting.popleft().result()
-                    self.progress.add(times * self.sizes[part - len(waiting)])
-                    yield found
+        if self.workers is None or in_memory:
+            for part in [None] if in_memory else range(self.parts):
+                yield work(self, self._counted(self.pieces(most, part), times))
             return
+        waiting = deque[Future[Any]]()
+        for part in range(self.parts):
+            arguments = self, self.reader.files(part), work, most, part
+            waiting.append(self.workers.submit_pickled(sums_of_part, *arguments))
+            while len(waiting) > MOST_WAITING or (waiting and part == self.parts - 1):
+                found = waiting.popleft().result()
+                self.progress.add(times * self.sizes[part - len(waiting)])
+                yield found
 
-        def counted(part: int | None) -> Iterator[Piece]:
-            for piece in self.pieces(most, part):
-                yield piece
-                self.progress.add(times * len(piece))
-
-        parts: Iterable[int | None] = [None] if in_memory else range(self.parts)
-        yield from (work(self, counted(part)) for part in parts)
+    def _counted(self, pieces: Iterator[Piece], times: int) -> Iterator[Piece]:
+        for piece in pieces:
+            yield piece
+            self.progress.add(times * len(piece))
 
     def pieces(self, most: int = LARGEST_PIECE, part: int | None = None) -> Iterator[Piece]:
         """Yield the pieces of the log or of a part in order, with at most `most` rows unless an episode is longer."""
@@ -274,8 +273,8 @@ class EvaluationRows:
         held: list[Piece] = []
         for piece in numbered(self._as_piece(table) for table in self._tables(part) if len(table)):
             whole = joined([*held, piece])
-            last = np.flatnonzero(whole.step == 0)
-            cut = int(last[-1]) if len(last) else 0
+            begun = whole.starts
+            cut = int(begun[-1]) if len(begun) else 0
             cut = len(whole) if len(whole) - cut >= SMALLEST_PIECE else cut
             if cut:
                 yield whole.part(slice(0, cut))
@@ -283,8 +282,7 @@ class EvaluationRows:
         yield from held
 
     def _as_piece(self, table: LogRows) -> Piece:
-        d = self._width
-        m = d + self._signals - 1
+        d, m = self._width, self._width + self._signals - 1
         return Piece(
             seen=table.observation[:, :d],
             after=table.following[:, :d],

@@ -273,12 +273,12 @@ class Run:
 
         `summed` aggregates the influences (units, 2) for the interval.
         """
-        rows = self.data.rows
+        rows, w = self.data.rows, self.solution.w[:, signal]
         psi, begun, values = sums["psi"][:, signal].copy(), sums["begun"], sums["values"][:, signal]
-        w = self.solution.w[:, signal]
         mean = float(values.sum() / max(1.0, begun.sum()))
-        q = float(self.start @ w)
-        d = mean + float(sums["corrected"][signal]) if self.followed else q
+        q = d = float(self.start @ w)
+        if self.followed:
+            d = mean + float(sums["corrected"][signal])
         if not rows.few:
             psi += ((values - mean * begun) / begun.sum())[:, None]
         if not self.followed:
@@ -287,25 +287,24 @@ class Run:
         variance = psi.T @ psi * len(psi) / max(1, len(psi) - 1)
         share, gap = blend(q, d, variance)
         if self.policy.logging and rows.episodes >= 100 and self.followed:
-            share = 0.0
-        psi = np.column_stack([psi, share * psi[:, 0] + (1 - share) * psi[:, 1]])
-        low, high = rows.bounds(signal)
-        room = 0.01 * (high - low)
-        value = share * q + (1 - share) * d
-        measured = self.ratio[1] == 0
+            share = 0.0  # the mean return of many episodes is the value
+        value, (low, high) = share * q + (1 - share) * d, rows.bounds(signal)
+        tolerance = 0.01 * (high - low)
+        impossible, outside = (not low - tolerance <= one <= high + tolerance for one in (q, value))
+        of_q, of_d = (PolicyEstimate(one, float(np.sqrt(variance[k, k]))) for k, one in enumerate((q, d)))
         return PolicyValue(
             policy=self.policy,
             value=value,
-            q=PolicyEstimate(q, float(np.sqrt(variance[0, 0]))),
-            d=PolicyEstimate(d, float(np.sqrt(variance[1, 1]))),
+            q=of_q,
+            d=of_d,
             share=share,
             gap=gap,
             steps=self.followed,
             rest=sums["rest"] if self.followed else 1.0,
-            effective=float("nan") if measured else float(self.ratio[0] ** 2 / max(1e-300, self.ratio[1])),
-            psi=psi,
-            impossible=not low - room <= q <= high + room,
-            outside=not low - room <= value <= high + room,
+            effective=nan if self.ratio[1] == 0 else float(self.ratio[0] ** 2 / max(1e-300, self.ratio[1])),
+            psi=np.column_stack([psi, share * psi[:, 0] + (1 - share) * psi[:, 1]]),
+            impossible=impossible,
+            outside=outside,
             map=self.map,
             design=self.design,
             w=w,
