@@ -4,7 +4,7 @@
     python -m trials.policy_speed --part "50 policies" --part taxi
 
 Seconds are of the processor and of the clock, memory is the largest of the process. BLAS has one thread, as in the
-command line. "digits" needs scikit-learn, "folder, two workers" needs the extra `cluster`.
+command line. "digits" needs scikit-learn.
 """
 
 import os
@@ -40,7 +40,6 @@ GOALS = {  # seconds of the clock and GB on an idle machine
     "long log": "20 s, 1 GB",
     "long log, 6 policies": "",
     "folder of 20 files": "20 s, 1 GB",
-    "folder, two workers": "",
 }
 
 
@@ -132,7 +131,7 @@ def taxi() -> Any:
     return lambda: evaluate_log(log, target=target, discount=0.95, features="table")
 
 
-def long_log(rows: int, files: int, count: int, **options: Any) -> Any:
+def long_log(rows: int, files: int, count: int) -> Any:
     """Return a comparison on a long log in files; they are written by another process."""
 
     def call() -> Any:
@@ -143,13 +142,7 @@ def long_log(rows: int, files: int, count: int, **options: Any) -> Any:
             subprocess.run([sys.executable, "-c", code], check=True)
             log = place if files > 1 else place / "000.parquet"
             begin = process_time(), perf_counter()
-            if options.get("dask") == "two":
-                from distributed import LocalCluster
-
-                with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-                    found = compare(log, policies(count), discount=0.95, dask=cluster.scheduler_address)
-            else:
-                found = compare(log, policies(count), discount=0.95, features="raw")
+            found = compare(log, policies(count), discount=0.95, features="raw")
             return found, begin
 
     return call
@@ -171,7 +164,6 @@ def parts(rows: int) -> dict[str, Callable[[], Any]]:
         "long log": lambda: long_log(rows, 1, 1),
         "long log, 6 policies": lambda: long_log(rows, 1, 6),
         "folder of 20 files": lambda: long_log(rows, 20, 1),
-        "folder, two workers": lambda: long_log(rows, 20, 1, dask="two"),
     }
 
 

@@ -6,7 +6,6 @@ that it predicts. The choice is the widest map with 20 rows per weight whose err
 of the best; the next two candidates show how much the value depends on the features.
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,25 +141,14 @@ def table_map(reader: LogReader, rows: EvaluationRows, sample: Array) -> Feature
     whole = bool((states == np.round(states)).all())
     if not (whole or len(states) <= 64) or len(states) * 10 > len(sample):
         return None
-    for found in rows.each(distinct_states):
-        states = np.unique(np.concatenate([states, found]), axis=0)
+    for piece in rows.counted():
+        states = np.unique(np.concatenate([states, piece.seen, piece.after[~piece.ended]]), axis=0)
         if len(states) > MOST_STATES:
             return None
     inner: Features = Categories(reader.texts, Table(states), False) if reader.words else Table(states)
     why = "text" if len(reader.words) == sample.shape[1] else "whole numbers" if whole else "few"
     words = f"Features: a table of {len(states):,} distinct states, because observations are {why}."
     return FeatureMap("table", inner, True, TABLE_RIDGE, words)
-
-
-def distinct_states(rows: EvaluationRows, pieces: Iterator[Piece]) -> Array:
-    """Return the distinct states in some pieces; if a table may not have so many, of the first pieces."""
-    found = np.empty((0, 0))
-    for piece in pieces:
-        more = piece.seen, piece.after[~piece.ended]
-        found = np.unique(np.concatenate([*more, found] if len(found) else more), axis=0)
-        if len(found) > MOST_STATES:
-            break
-    return found
 
 
 def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:

@@ -6,7 +6,6 @@ groups of episodes, and the interval is the jackknife over these groups. A learn
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,7 @@ from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
 from gradient_dd.evaluation.maps import too_wide
 from gradient_dd.evaluation.pieces import Piece, dealt_groups
-from gradient_dd.evaluation.rows import EvaluationRows
-from gradient_dd.evaluation.value import PolicyValue, Run, Sums, add, chosen
+from gradient_dd.evaluation.value import PolicyValue, Run, Sums, chosen
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.learner import Learner
@@ -65,13 +63,13 @@ def later_passes(data: LogData, runs: list[Run]) -> list[Sums]:
     """Make the passes for slopes and influences, from given solutions, and return the sums of the last one."""
     following = [run for run in runs if run.followed]
     sample, share = data.sample()
-    for run, sums in zip(following, sums_of(following, "slopes", data.rows, sample), strict=True):
+    for run, sums in zip(following, sums_of(following, "slopes", sample), strict=True):
         run.slope[:, 1] += sums["slope"] / share
         run.mean = sums["mean"] / share
     for run in runs:
         run.dual = run.solution.dual(run.slope)
     uncertain = [run for run in following if run.behaviour is not None]
-    for run, sums in zip(uncertain, sums_of(uncertain, "propensities", data.rows, sample), strict=True):
+    for run, sums in zip(uncertain, sums_of(uncertain, "propensities", sample), strict=True):
         assert run.behaviour is not None
         run.towards = run.behaviour.direction(sums["towards"]) / share
     return over_log(data, runs, "influences")
@@ -79,15 +77,11 @@ def later_passes(data: LogData, runs: list[Run]) -> list[Sums]:
 
 def over_log(data: LogData, runs: list[Run], step: str) -> list[Sums]:
     """Return the sums of a step of each run over the whole log."""
-    total: list[Sums] = [{} for _ in runs]
     policies = len({id(run.policy) for run in runs})
-    for found in data.rows.each(partial(sums_of, runs, step), data.most, policies):
-        for mine, one in zip(total, found, strict=True):
-            add(mine, one)
-    return total
+    return sums_of(runs, step, data.rows.counted(data.most, policies))
 
 
-def sums_of(runs: list[Run], step: str, rows: EvaluationRows, pieces: Iterable[Piece]) -> list[Sums]:
+def sums_of(runs: list[Run], step: str, pieces: Iterable[Piece]) -> list[Sums]:
     """Return the sums of a step of each run over some pieces."""
     found: list[Sums] = [{} for _ in runs]
     for piece in pieces if runs else ():

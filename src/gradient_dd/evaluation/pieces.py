@@ -190,43 +190,19 @@ class EpisodeSample:
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
-        self.stride, self.episodes, self.closed = 1, 0, False
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return sum(map(len, self.pieces))
+        self._stride, self._closed = 1, False
 
     def add(self, piece: Piece) -> None:
-        """Add the episodes of a piece that belong to the sample."""
-        if self.closed:
+        """Add the episodes of a piece that belong to the sample: all whose number the stride divides."""
+        if self._closed:
             return
         self.pieces += self._thinned([piece])
-        self.episodes = int(piece.episode[-1]) + 1
-        while self.rows > SAMPLE_ROWS and not self.closed:
-            self.thin(self.stride * 2)
-
-    def thin(self, stride: int) -> None:
-        """Keep every episode whose number is divisible; if a single one is too long, keep its first rows."""
-        self.stride, self.closed = stride, stride >= max(2, self.episodes)
-        self.pieces = self._thinned(self.pieces)
-        if self.closed:
-            self.pieces = [joined(self.pieces).part(slice(SAMPLE_ROWS))]
+        while sum(map(len, self.pieces)) > SAMPLE_ROWS and not self._closed:
+            self._stride *= 2
+            self.pieces = self._thinned(self.pieces)
+            if self._stride > int(piece.episode[-1]):  # a single episode is too long
+                self._closed, self.pieces = True, [joined(self.pieces).part(slice(SAMPLE_ROWS))]
 
     def _thinned(self, pieces: list[Piece]) -> list[Piece]:
-        parts = [one if self.stride == 1 else one.part(one.episode % self.stride == 0) for one in pieces]
+        parts = [one if self._stride == 1 else one.part(one.episode % self._stride == 0) for one in pieces]
         return [one for one in parts if len(one)]
-
-
-def merged(samples: list[EpisodeSample]) -> list[tuple[int, Piece]]:
-    """Return the samples of all parts as one sample: its pieces, with the number of their part."""
-    used = [(part, one) for part, one in enumerate(samples) if one.pieces]
-    stride = max((one.stride for _, one in used), default=1)
-    while True:
-        for _, one in used:
-            one.thin(stride)
-        if sum(one.rows for _, one in used) <= SAMPLE_ROWS:
-            return [(part, piece) for part, one in used for piece in one.pieces]
-        if all(one.closed for _, one in used):
-            used = used[::2]
-        stride *= 2

@@ -85,9 +85,7 @@ def policy_findings(
         missed = mass * never_tried(support, found.map.matrix(visits.after), sampled.there)
         never = float(missed.sum() / max(float(mass.sum()), 1e-300))
     elif len(visits) and not found.policy.by_ratio:
-        X = found.map.matrix(visits.after)
-        support.visits = support.leverages(X) if support.visits is None else support.visits
-        lonely = float((support.leverage(sampled.there, X, support.visits) > ALONE).mean())
+        lonely = float((support.leverage(sampled.there, found.map.matrix(visits.after)) > ALONE).mean())
     if table and len(starts):
         never += float(never_tried(support, found.map.matrix(starts.seen), sampled.here).mean())
     scale, shares = max(abs(found.value), abs(logging.value)), (sampled.untried, lonely, never)

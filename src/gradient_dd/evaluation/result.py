@@ -56,7 +56,6 @@ class Support:
     """The states and actions in the sample of a log, and the range of possible values.
 
     counts   (p, actions) rows per cell of a table;  bounds  the smallest and the largest possible value
-    visits   the `leverages` of the visits that all policies share, once they are known
     """
 
     def __init__(self, data: LogData, value: PolicyValue, bounds: Bounds) -> None:
@@ -66,7 +65,6 @@ class Support:
         self.counts, self.used = np.zeros((design.p, design.actions)), np.zeros(design.p, bool)
         sums: dict[int, Any] = {}  # Σ x xᵀ: of all rows, and of each action, or Σ φφᵀ
         self.by_action = False  # whether each action has its own directions with data
-        self.visits: Array | None = None
         for piece in data.sampled:
             X, U, action = value.map.matrix(piece.seen), actions_of(actions, piece), named_actions(actions, piece)
             if self.table:
@@ -97,19 +95,14 @@ class Support:
             return np.asarray(squares @ ~self.used).ravel() <= OUTSIDE * np.asarray(squares.sum(axis=1)).ravel()
         return np.isfinite(self.states.leverage(X))
 
-    def leverages(self, X: Any) -> Array | None:
-        """Return the leverage of states with each action, (n, actions), if actions have their own directions."""
-        return np.column_stack([one.leverage(X) for one in self.actions]) if self.by_action else None
-
-    def leverage(self, U: Array, X: Any, each: Array | None = None) -> Array:
-        """Return the leverage of states X (n, p) with probabilities or features of actions U (n, actions), (n,).
-
-        `each` has the `leverages` of X, if they are known.
-        """
+    def leverage(self, U: Array, X: Any) -> Array:
+        """Return the leverage of states X (n, p) with probabilities or features of actions U (n, actions), (n,)."""
         if self.table or self.by_action:
             with np.errstate(divide="ignore", invalid="ignore"):
-                each = self.leverages(X) if each is None else each
-                found = U**2 / self.counts[cells(X)] if each is None else U**2 * each
+                if self.table:
+                    found = U**2 / self.counts[cells(X)]
+                else:
+                    found = U**2 * np.column_stack([one.leverage(X) for one in self.actions])
                 return np.asarray(np.where(U != 0, found, 0.0).sum(axis=1))
         if self.wide:
             return np.where(self.known(X), 0.0, np.inf)

@@ -186,7 +186,13 @@ def links_of(here: Array, there: Array, goes_on: Booleans, episode: Integers) ->
     rows = np.flatnonzero(goes_on)
     if len(rows) < FEWEST_ROWS:
         return None, None
-    X, Y = (whitened(one[rows]) for one in (here, there))
+    both = []
+    for one in (here[rows], there[rows]):  # uncorrelated columns of mean 0 and variance 1
+        centred = one - one.mean(axis=0)
+        values, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
+        kept = values > 1e-9 * max(float(values[-1]), 1e-300)
+        both.append(centred @ (vectors[:, kept] / np.sqrt(values[kept])))
+    X, Y = both
     freedom = X.shape[1] * Y.shape[1]
     if not freedom or len(rows) < 10 * max(X.shape[1], Y.shape[1]):
         return None, None
@@ -204,14 +210,6 @@ def links_of(here: Array, there: Array, goes_on: Booleans, episode: Integers) ->
     if open_ends.any():
         found.append(hole_of(away, rows + open_ends[rows], lengths + 1))
     return linked, max(found, key=lambda one: one.sure)
-
-
-def whitened(X: Array) -> Array:
-    """Return columns of mean 0 that are uncorrelated, with variance 1; directions without variance are omitted."""
-    X = X - X.mean(axis=0)
-    values, vectors = np.linalg.eigh(X.T @ X / len(X))
-    kept = values > 1e-9 * max(float(values[-1]), 1e-300)
-    return np.asarray(X @ (vectors[:, kept] / np.sqrt(values[kept])))
 
 
 def hole_of(away: Array, rows: Integers, lengths: Integers) -> Hole:

@@ -4,25 +4,17 @@ An evaluation computes only sums over pieces, in order, so a long log needs no m
 are randomly assigned to 20 groups; solutions without a group check the rows of that group.
 With fewer than 20 episodes, the log is cut into about 200 stretches, which are assigned instead.
 
-Sums are computed in this process with one BLAS thread, or by workers of a Dask cluster. A log on a cluster is a folder
-of Parquet files that workers can read too. A worker reads the files of a part, and returns sums. The process that asked
-adds them in the order of the parts, so the bits of a result do not depend on the workers.
-
-Matrices of an evaluation are small. Threads of OpenBLAS wait for each other by spinning, so on a busy machine two of
-them took six times the processor time of one (`python -m trials.policy_speed`). The number of threads also
-changes the bits of products.
+Sums are computed with one BLAS thread. Matrices of an evaluation are small, and threads of OpenBLAS wait for each other
+by spinning: on a busy machine two of them took six times the processor time of one (`python -m trials.policy_speed`).
+The number of threads also changes the bits of products.
 """
 
 import ctypes
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
-from hashlib import blake2b
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -38,74 +30,20 @@ from gradient_dd.evaluation.pieces import (
     Piece,
     dealt_groups,
     joined,
-    merged,
     numbered,
     parts_of,
 )
 from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
-from gradient_dd.stream.log.rows import LogRows, ReadCounts
-from gradient_dd.stream.log.sources import Source
-from gradient_dd.studies.cluster import dask_executor, send_by_value
+from gradient_dd.stream.log.rows import LogRows
 from gradient_dd.studies.intervals import Bounds
 
 BLAS = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_")
-MOST_WAITING = 64  # parts that are computed by workers or wait for their turn: their sums are in memory
-
 STRETCHES = 200  # of a log with few episodes
 SMALLEST_PIECE = 2048  # rows: an episode is cut only after more steps than ratios ever cover
 KEPT_NUMBERS = 32_000_000  # entries of all columns, up to which a log is kept in memory
 LARGEST_PIECE = 65_536  # rows
 MOST_UNITS = 20_000  # most units; more episodes share units
-
-
-@dataclass
-class Survey:
-    """What a pass over a part of a log found.
-
-    n, episodes, ended, cut   rows, episodes, how many terminated and how many were cut
-    longest, discount         steps of the longest episode, and the largest discount
-    lowest, highest           (signals,) the smallest and the largest reward
-    numbers                   entries of all columns;  held  the pieces, if they fit in memory
-    read, words               counts of the reader, and the texts of its columns of text
-    names                     of episodes, as numbers below 2⁶⁴ that are the same in all processes
-    """
-
-    n: int = 0
-    episodes: int = 0
-    ended: int = 0
-    cut: int = 0
-    longest: int = 0
-    discount: float = 0.0
-    lowest: Any = np.inf
-    highest: Any = -np.inf
-    numbers: int = 0
-    held: list[Piece] = field(default_factory=list)
-    sample: EpisodeSample = field(default_factory=EpisodeSample)
-    read: ReadCounts = field(default_factory=ReadCounts)
-    words: dict[str, dict[str, int]] = field(default_factory=dict)
-    names: Any = ()
-
-
-def survey(rows: "EvaluationRows", pieces: Iterator[Piece]) -> Survey:
-    """Return what the pieces of a part contain."""
-    found = Survey(words=rows.reader.words)
-    for piece in pieces:
-        found.n, found.episodes = found.n + len(piece), int(piece.episode[-1]) + 1
-        found.ended, found.cut = found.ended + int(piece.ended.sum()), found.cut + int(piece.cut.sum())
-        found.longest = max(found.longest, int((piece.step % HOLE).max()) + 1)
-        found.discount = max(found.discount, float(piece.discount.max()))
-        found.lowest = np.minimum(found.lowest, piece.signals.min(axis=0))
-        found.highest = np.maximum(found.highest, piece.signals.max(axis=0))
-        found.numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
-        found.sample.add(piece)
-        found.held = [*found.held, piece] if found.numbers <= KEPT_NUMBERS and rows.parts == 1 else []
-    read = rows.reader.last
-    found.read = replace(read, names=set())
-    if rows.parts > 1:
-        hashes = (blake2b(repr(one).encode(errors="surrogatepass"), digest_size=8).digest() for one in read.names)
-        found.names = np.array([int.from_bytes(one) for one in hashes], np.uint64)
-    return found
 
 
 class RowProgress:
@@ -124,17 +62,13 @@ class RowProgress:
         self.told(self.done, self.total)
 
 
-Work = Callable[["EvaluationRows", Iterator[Piece]], Any]  # a function of the pieces of a part
-
-
 class EvaluationRows:
     """A log: its size, and its pieces, which can be read repeatedly.
 
-    A log in several files has parts, and no episode spans two of them. Sums over the pieces of a part are added in the
-    order of the parts, whether this process or a worker made them, so both give the same bits.
-
-    tables  yields the rows of a part instead of the reader;  signals  number of rewards
-    n, episodes, ended, cut, longest, discount, lowest, highest   as in `Survey`
+    tables  yields the rows instead of the reader;  signals  number of rewards
+    n, episodes, ended, cut   rows, episodes, how many terminated and how many were cut
+    longest, discount         steps of the longest episode, and the largest discount
+    lowest, highest           (signals,) the smallest and the largest reward;  read  counts of the reader
     few    whether the episodes are too few for a sample;  kept  whether the pieces are in memory
     sample whole episodes, at most SAMPLE_ROWS rows
     units  number of units over which influences are summed: episodes, or groups if episodes are few
@@ -145,47 +79,37 @@ class EvaluationRows:
         reader: LogReader,
         *,
         signals: int = 1,
-        tables: Callable[[int], Iterator[LogRows]] | None = None,
+        tables: Callable[[], Iterator[LogRows]] | None = None,
         seed: int = 0,
-        workers: Any = None,
         told: Told | None = None,
     ) -> None:
-        self.reader, self.seed, self.workers, self.progress = reader, seed, workers, RowProgress(told)
+        self.reader, self.seed, self.progress = reader, seed, RowProgress(told)
         self._tables = tables or reader.tables
-        self.parts = 1 if tables else reader.parts
         self._width, self._signals = reader.first_rows().shape[1], signals
-        self.n, self.sizes, self._offsets = 0, reader.sizes, [0] * self.parts
+        self.n = self.episodes = self.ended = self.cut = self.longest = 0
+        self.discount, self.lowest, self.highest = 0.0, np.full(signals, np.inf), np.full(signals, -np.inf)
         self.kept = self.few = False
-        surveys: list[Survey] = list(self.each(survey))
-        self.read = sum((one.read for one in surveys), ReadCounts())
-        self.sizes = [one.n for one in surveys]
-        counts = ("n", "episodes", "ended", "cut")
-        self.n, self.episodes, self.ended, self.cut = (sum(getattr(one, name) for one in surveys) for name in counts)
+        held, sample, numbers = list[Piece](), EpisodeSample(), 0
+        for piece in self.counted():
+            self.n, self.episodes = self.n + len(piece), int(piece.episode[-1]) + 1
+            self.ended, self.cut = self.ended + int(piece.ended.sum()), self.cut + int(piece.cut.sum())
+            self.longest = max(self.longest, int((piece.step % HOLE).max()) + 1)
+            self.discount = max(self.discount, float(piece.discount.max()))
+            self.lowest = np.minimum(self.lowest, piece.signals.min(axis=0))
+            self.highest = np.maximum(self.highest, piece.signals.max(axis=0))
+            numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
+            sample.add(piece)
+            held = [*held, piece] if numbers <= KEPT_NUMBERS else []
+        self.read = reader.last
         if not self.n:
             got = Unquoted(f"none in {self.read.rows} rows")
             raise bad_request(reader.source.name, "have at least one transition", got)
-        names = [one.names for one in surveys]
-        if self.parts > 1 and len(np.unique(np.concatenate(names))) < sum(map(len, names)):
-            got = Unquoted("an episode that returns in a later file")
-            rule = "have the rows of an episode together"
-            raise bad_request("The files of a log", rule, got, "Sort the rows by episode.")
-        self.longest, self.discount = max(one.longest for one in surveys), max(one.discount for one in surveys)
-        self.lowest = np.min([one.lowest for one in surveys if one.n], axis=0)
-        self.highest = np.max([one.highest for one in surveys if one.n], axis=0)
-        self._offsets = np.cumsum([0, *(one.episodes for one in surveys)])[:-1].tolist()
         self.few = self.episodes < 20  # fewer initial states are not a sample
-        self.kept = self.parts == 1 and surveys[0].numbers <= KEPT_NUMBERS
-        for one in surveys:
-            self._take_words(one)
-        self._held = list(self._dealt(surveys[0].held if self.kept else []))
-        self.sample = list(self._dealt([self._moved(k, piece) for k, piece in merged([one.sample for one in surveys])]))
+        self.kept = numbers <= KEPT_NUMBERS
+        self._held, self.sample = list(self._dealt(held)), list(self._dealt(sample.pieces))
         self.groups = GROUPS
         if self.few and self.kept:
-            self.groups = max(2, int(max((one.group.max() for one in self._held), default=0)) + 1)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a worker needs."""
-        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": None}
+            self.groups = max(2, max(int(one.group.max()) for one in self._held) + 1)
 
     @property
     def units(self) -> int:
@@ -204,36 +128,16 @@ class EvaluationRows:
             return Bounds(min(low, low * steps), max(high, high * steps))
         return Bounds(low * steps, high * steps)
 
-    def each(self, work: Work, most: int = LARGEST_PIECE, times: int = 1) -> Iterator[Any]:
-        """Yield what `work` returns for the pieces of each part, in order; workers compute if the log is large.
+    def pieces(self, most: int = LARGEST_PIECE) -> Iterator[Piece]:
+        """Yield the pieces of the log in order, with at most `most` rows."""
+        for whole in self._held if self.kept else self._dealt(self._whole_episodes()):
+            yield from parts_of(whole, most)
 
-        A row counts `times` in the progress.
-        """
-        in_memory = self.kept or self.few
-        if self.workers is None or in_memory:
-            for part in [None] if in_memory else range(self.parts):
-                yield work(self, self._counted(self.pieces(most, part), times))
-            return
-        waiting = deque[Future[Any]]()
-        for part in range(self.parts):
-            arguments = self, self.reader.files(part), work, most, part
-            waiting.append(self.workers.submit_pickled(sums_of_part, *arguments))
-            while len(waiting) > MOST_WAITING or (waiting and part == self.parts - 1):
-                found = waiting.popleft().result()
-                self.progress.add(times * self.sizes[part - len(waiting)])
-                yield found
-
-    def _counted(self, pieces: Iterator[Piece], times: int) -> Iterator[Piece]:
-        for piece in pieces:
+    def counted(self, most: int = LARGEST_PIECE, times: int = 1) -> Iterator[Piece]:
+        """Yield the same pieces, and count each row as processed, `times` times."""
+        for piece in self.pieces(most):
             yield piece
             self.progress.add(times * len(piece))
-
-    def pieces(self, most: int = LARGEST_PIECE, part: int | None = None) -> Iterator[Piece]:
-        """Yield the pieces of the log or of a part in order, with at most `most` rows unless an episode is longer."""
-        parts = range(self.parts) if part is None else [part]
-        read = (self._moved(k, piece) for k in parts for piece in self._whole_episodes(k))
-        for whole in self._held if self.kept else self._dealt(read):
-            yield from parts_of(whole, most)
 
     def on_sample(self) -> "EvaluationRows":
         """Return the sample as a log in memory, with the groups and the possible values of the whole log."""
@@ -241,21 +145,6 @@ class EvaluationRows:
         found.kept, found._held, found.progress = True, self.sample, RowProgress()
         found.n, found.episodes = sum(map(len, self.sample)), sum(len(one.starts) for one in self.sample)
         return found
-
-    def _take_words(self, found: Survey) -> None:
-        """Add the texts that a worker found, and number them as this process does."""
-        for i, name in enumerate(self.reader.columns.observation):
-            mine, theirs = self.reader.words.get(name), found.words.get(name)
-            if mine is None or theirs is None or mine is theirs:
-                continue
-            place = np.array([mine.setdefault(text, len(mine)) for text in theirs] + [-1], float)
-            for piece in found.sample.pieces:
-                for seen in (piece.seen, piece.after):
-                    seen[:, i] = place[seen[:, i].astype(np.int64)]
-
-    def _moved(self, part: int, piece: Piece) -> Piece:
-        """Return a piece with its episodes numbered over all parts."""
-        return replace(piece, episode=piece.episode + self._offsets[part]) if self._offsets[part] else piece
 
     def _dealt(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """Yield pieces with the group of each row."""
@@ -268,10 +157,10 @@ class EvaluationRows:
                 rows = int(unit[-1]) + 1
             yield replace(piece, group=dealt_groups(unit, self.seed))
 
-    def _whole_episodes(self, part: int) -> Iterator[Piece]:
-        """Yield the rows of a part in pieces that end at the end of an episode, unless the episode is very long."""
+    def _whole_episodes(self) -> Iterator[Piece]:
+        """Yield the rows in pieces that end at the end of an episode, unless the episode is very long."""
         held: list[Piece] = []
-        for piece in numbered(self._as_piece(table) for table in self._tables(part) if len(table)):
+        for piece in numbered(self._as_piece(table) for table in self._tables() if len(table)):
             whole = joined([*held, piece])
             begun = whole.starts
             cut = int(begun[-1]) if len(begun) else 0
@@ -293,31 +182,6 @@ class EvaluationRows:
             group=np.zeros(len(table), np.int64),
             **{name: getattr(table, name) for name in ("action", "discount", "rho", "behaviour", "episode", "cut")},
         )
-
-
-# Workers and threads ----------------------------------------------------------------------------------------
-
-
-def sums_of_part(rows: EvaluationRows, files: list[Source], work: Work, most: int, part: int) -> Any:
-    """Return what `work` returns for the pieces of a part, on a worker."""
-    rows.reader.take(part, files)
-    with one_thread():
-        return work(rows, rows.pieces(most, part))
-
-
-@contextmanager
-def workers_at(address: str | None, log: Any, functions: Iterable[Any]) -> Iterator[Any]:
-    """Yield the executor at an address, None without one; the modules of the user's functions are sent to them."""
-    if address is None:
-        yield None
-        return
-    if not isinstance(log, str | PathLike) or not Path(log).is_dir():
-        rule = "be omitted unless the log is a folder of Parquet files, which workers can read"
-        raise bad_request("'dask'", rule, address)
-    with dask_executor(address) as executor:
-        for one in functions:
-            send_by_value(one)
-        yield executor
 
 
 @cache
