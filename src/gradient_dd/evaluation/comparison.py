@@ -92,11 +92,6 @@ class PolicyQuestion:
         """The usable policies, largest value first."""
         return sorted((one for one in self.judged if one.usable), key=lambda one: -one.found.value)
 
-    @property
-    def others(self) -> list[Judged]:
-        """The usable policies except the baseline, largest value first."""
-        return [one for one in self.usable if one is not self.baseline]
-
     @cached_property
     def factor(self) -> float:
         """Half-width of the simultaneous intervals of all differences to the baseline, in standard errors."""
@@ -146,7 +141,7 @@ class PolicyQuestion:
     @cached_property
     def followed(self) -> Judged:
         """The policy to deploy: the largest value among those significantly better than the baseline, else it."""
-        sure = (one for one in self.others if self.gap(one, self.baseline).sure.low > 0)
+        sure = (one for one in self.usable if self.gap(one, self.baseline).sure.low > 0)
         return next(sure, self.baseline)
 
     def records(self) -> list[dict[str, Any]]:
@@ -163,7 +158,8 @@ class PolicyQuestion:
     @property
     def sentence(self) -> str:
         """The recommendation, and which policies look better but cannot be trusted."""
-        base, others, followed = self.baseline, self.others, self.followed
+        base, followed = self.baseline, self.followed
+        others = [one for one in self.usable if one is not base]
         stay = f"Stay with {base.name!r}:"
         if not others:
             why = next((reason for one in self.judged[1:] for reason in one.verdict.reasons), "no policy was given.")

@@ -11,7 +11,6 @@ a round cut it. All three reset modes of vector environments are supported:
 
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,7 +84,11 @@ def collect(
         while rows < asked:
             file = None if folder is None else folder / f"round-{rounds:06}.parquet"
             if file is not None and file.exists():
-                episode = episodes_in(file)
+                try:
+                    episode = pq.read_table(file, columns=["episode"]).column("episode").to_numpy()
+                except Exception as error:  # readers raise many types
+                    why = f"{one_line(str(error)).rstrip('.')}. Remove the file to collect this round again."
+                    raise BadRequestError(f"Cannot read {file}: {why}") from None
             else:
                 seeds = np.random.SeedSequence([seed, rounds])
                 reset = int(seeds.generate_state(1)[0] % 2**31)
@@ -99,17 +102,6 @@ def collect(
             rows, episodes, rounds = rows + len(episode), int(episode[-1]) + 1, rounds + 1
             told(rows, asked)
     return folder if folder is not None else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def episodes_in(file: Path) -> Any:
-    """Return the numbers of the episodes of a round, a row each."""
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_table(file, columns=["episode"]).column("episode").to_numpy()
-    except Exception as error:  # readers raise many types
-        why = one_line(str(error)).rstrip(".")
-        raise BadRequestError(f"Cannot read {file}: {why}. Remove the file to collect this round again.") from None
 
 
 def evaluate(
@@ -243,7 +235,12 @@ def one_round(
         over, after = ended | truncated, flat(space, made[0], copies)
         there = after.copy()
         for i in np.flatnonzero(over) if place.mode == "SameStep" else ():
-            there[i] = flat(space, final_observation(made[4], i), 1)[0]
+            info = made[4] if isinstance(made[4], Mapping) else {}
+            final = [info[name][i] for name in ("final_obs", "final_observation") if name in info]
+            if not final or final[0] is None:
+                what = "A vector environment with same-step resets"
+                raise bad_request(what, "give 'final_obs' in its info", made[4])
+            there[i] = flat(space, final[0], 1)[0]
         chance = among[np.arange(copies), action]
         played.append((seen, there, action, reward, ended, truncated & ~ended, chance, ~resets))
         count, seen = count + int((~resets).sum()), after
@@ -287,19 +284,11 @@ def column_of(what: str, values: Any, place: EnvironmentBatch, flag: bool = Fals
 
 
 def array_of(values: Any) -> Any:
-    """Return a copy of values as an array; lists of several lengths become an empty one."""
+    """Return a copy of values as an array, empty for lists of different lengths."""
     try:
         return np.array(values)
     except ValueError:
         return np.empty(0, object)
-
-
-def final_observation(info: Any, i: Any) -> Any:
-    """Return the last observation of an episode that ended in a vector environment with same-step resets."""
-    for name in ("final_obs", "final_observation"):
-        if isinstance(info, Mapping) and name in info and info[name][i] is not None:
-            return info[name][i]
-    raise bad_request("A vector environment with same-step resets", "give 'final_obs' in its info", info)
 
 
 def parts_of_space(space: Any) -> list[tuple[Any, Any]]:

@@ -188,7 +188,6 @@ class LogData:
         held, carried = policy_columns(names, targets)
         further = *signals[1:], *held
         self.reader = LogReader(log, named, discount, skip_bad_rows, with_actions, carried, further, ratios=own)
-        self.behaviour: Behaviour | None = None
         self.named = "observation" in (columns or {})
         first = self.reader.decoded(self.reader.first_rows()[:2])
         self.actions = self._all_actions(targets, (*held, *carried), first)
@@ -216,7 +215,7 @@ class LogData:
             self.maps = [given]
             if not (given.table or columns.are_features or too_wide(given.design(actions, self.rows.n))):
                 self.maps += default_maps(self.reader, self.rows, actions)[:RUNNERS_UP]  # to detect poor given ones
-        self.behaviour = None
+        self.behaviour: Behaviour | None = None
         if by_action and self.actions is not None and self.actions.named and columns.behaviour_probability is None:
             self.behaviour = Behaviour(self.maps[0], self.rows.sample, len(self.actions.names))
 
@@ -299,15 +298,15 @@ class LogData:
         """The sample as one piece."""
         return joined(self.rows.sample)
 
-    @cached_property
-    def sampled(self) -> list[Piece]:
-        """The sample in pieces."""
-        return [part for piece in self.rows.sample for part in parts_of(piece, self.most)]
-
     @property
     def most(self) -> int:
         """Number of rows processed at a time."""
         return min(one.design(self.actions, self.rows.n).rows for one in self.maps)
+
+    @cached_property
+    def sampled(self) -> list[Piece]:
+        """The sample in pieces."""
+        return [part for piece in self.rows.sample for part in parts_of(piece, self.most)]
 
     def sample(self) -> tuple[list[Piece], float]:
         """Return all pieces of a log in memory, else those of the sample, and their share of all episodes."""
@@ -323,7 +322,7 @@ class LogData:
 
 
 def policy_columns(names: list[str], targets: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns of the log that define policies: those needed in a row alone, and those after a step too.
+    """Return the columns of the log that define policies: columns needed in a row alone, and after a step too.
 
     The probability of the action taken is a column of a row; probabilities of all actions are columns with a prefix.
     """

@@ -21,7 +21,7 @@ from gradient_dd.evaluation.design import (
     no_equations,
     ridge_of,
     solved,
-    sparse_rows,
+    sparse_matrix,
 )
 from gradient_dd.evaluation.pieces import Piece, joined
 from gradient_dd.evaluation.rows import EvaluationRows
@@ -114,8 +114,12 @@ class FeatureMap(NamedTuple):
 
     def of_rows(self, rows: Rows) -> Any:
         """Return feature rows as a matrix (n, p), sparse for a table and for many features."""
-        many = rows.indices is not None and self.p > MOST_FEATURES
-        return sparse_rows(rows, self.p, self.table) if self.table or many else rows.dense(self.p)
+        if not self.table and (rows.indices is None or self.p <= MOST_FEATURES):
+            return rows.dense(self.p)
+        assert rows.indices is not None
+        n, constant = len(rows.values), int(self.table)
+        indices = np.column_stack([rows.indices, np.full((n, constant), self.p - 1)])
+        return sparse_matrix(indices, np.column_stack([rows.values, np.ones((n, constant))]), self.p)
 
 
 def too_wide(design: Design) -> bool:

@@ -291,7 +291,7 @@ class Evaluation:
 
 
 def as_array(what: str, rule: str, value: Any, kind: Any = None) -> Any:
-    """Return a value as an array, or raise: lists may have several lengths, or be nested too deeply."""
+    """Return a value as an array, or raise: lists may have different lengths, or be nested too deeply."""
     try:
         return np.asarray(value, dtype=kind)
     except ValueError:

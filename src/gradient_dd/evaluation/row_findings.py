@@ -7,8 +7,7 @@ often as other pairs that meet in the same state in the middle.
 
 Drift: rewards and next states are regressed on state and action. Without drift the residuals have mean 0 in every part
 of the log, for any behaviour policy. Their cumulative sums over blocks of episodes, along each feature, are
-compared with the sums of blocks in random order. What changed is then described by actions and observations: the
-group of rows whose residuals differ most significantly before and after.
+compared with the sums of blocks in random order.
 """
 
 from collections.abc import Sequence
