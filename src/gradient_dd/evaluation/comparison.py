@@ -253,10 +253,7 @@ class PolicyComparison:
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """A record per policy and question, the baseline first.
-
-        A record has a value and a difference to the baseline, both with an interval, and a verdict.
-        """
+        """A record per policy and question, the baseline first: value, difference to the baseline, and verdict."""
         return [record for question in self.questions for record in question.records()]
 
     def frame(self) -> Any:

@@ -239,9 +239,9 @@ class QuestionLog(LogData):
     """A log as seen by one question."""
 
     def __init__(self, reader: LogReader, tables: Tables, question: Question, features: Any, seed: int) -> None:
-        self.reader, self.asked, self.actions, self.behaviour = reader, AskedQuestions([question]), None, None
+        self.reader, self.asked, self.actions, self.named = reader, AskedQuestions([question]), None, True
         self.rows = EvaluationRows(reader, tables=partial(self._tables, tables), seed=seed)
-        self.named, own = True, question.target is not None
+        own = question.target is not None
         self.policies = [TargetPolicy(question.name, OWN if own else None, reader.decoded)]
         self._describe(features, seed)
 
@@ -317,13 +317,13 @@ def as_batch(reader: LogReader, rows: LogRows) -> Batch:
     """Return rows of a log as input of questions; a single observation column is (n,), integer if all values are."""
     width = rows.observation.shape[1] - len(reader.carried)
     columns = dict(zip(reader.carried, rows.observation[:, width:].T, strict=True))
-    actions: Integers | Array | None = None
-    if rows.action.shape[1]:
-        actions = rows.action[:, 0].astype(np.int64) if reader.actions and reader.actions.named else rows.action
+    actions: Integers | Array | None = rows.action if rows.action.shape[1] else None
+    if actions is not None and reader.actions and reader.actions.named:
+        actions = rows.action[:, 0].astype(np.int64)
 
     def plain(seen: Array) -> Array:
-        if width > 1:
-            return seen[:, :width]
-        return seen[:, 0].astype(np.int64) if np.array_equal(seen[:, 0], np.round(seen[:, 0])) else seen[:, 0]
+        single = seen[:, 0]
+        whole = width == 1 and np.array_equal(single, np.round(single))
+        return seen[:, :width] if width > 1 else single.astype(np.int64) if whole else single
 
     return batch_of(len(rows), plain(rows.observation), actions, plain(rows.following), columns)

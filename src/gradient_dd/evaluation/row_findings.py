@@ -44,8 +44,7 @@ class RowEvidence:
 
     piece       the sample;  reward  (n,) the signal
     here, there (n, k) features of both states, 0 after an end;  actions  (n, features of an action)
-    columns     names of the observations;  texts  their texts, None for a column of numbers
-    names       of the actions, () unless they have names
+    columns, texts  names of the observations, and their texts, None for numbers;  names  of the actions, or ()
     """
 
     piece: Piece
@@ -201,8 +200,7 @@ def links_of(here: Array, there: Array, goes_on: Booleans, episode: Integers) ->
     along = np.abs(rest @ np.linalg.eigh(rest.T @ rest)[1])  # uncorrelated directions
     usual = np.maximum(np.median(along, axis=0), 1e-6 * np.maximum(along.max(axis=0), 1e-300))
     away = np.asarray(np.minimum(along / usual, 10.0).mean(axis=1))
-    last = np.append(np.diff(episode) != 0, True)
-    omitted = last & goes_on  # the reader may have omitted a row after each of these
+    omitted = np.append(np.diff(episode) != 0, True) & goes_on  # the reader may have omitted a row after each of these
     open_ends: Integers = np.cumsum(omitted) - omitted
     lengths = np.diff(np.flatnonzero(np.diff(episode, prepend=episode[:1] - 1)))
     found = [hole_of(away, rows, lengths)]
@@ -236,10 +234,7 @@ def order(rows: RowEvidence) -> Found:
     """A state does not depend on the previous state."""
     linked, _ = rows.links
     if linked is not None and linked < 4.0:
-        yield (
-            "States do not depend on the previous state. The rows may have been shuffled, and then the values are "
-            "wrong."
-        )
+        yield "States do not depend on the previous state. If the rows were shuffled, the values are wrong."
 
 
 @finding("rows", "missing rows", "with care", "Use all rows, or a log with next observations.")
@@ -355,10 +350,7 @@ def products_of(actions: Array, here: Array) -> Array:
 
 
 def moved_most(rows: RowEvidence, found: Drift) -> tuple[str, float]:
-    """Return the group of rows whose residuals change most significantly, in words, and the change.
-
-    Groups are all rows, the rows of an action, of the value of a column, and of both.
-    """
+    """Return the rows whose residuals change most significantly, by action and column value, and the change."""
     actions = [(f"after action {name!r}", rows.actions[:, k] == 1) for k, name in enumerate(rows.names[:MOST_VALUES])]
     states: list[tuple[str, Booleans]] = []
     for i, name in enumerate(rows.columns):
