@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 import gradient_dd as gdd
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.passes import values_of
-from gradient_dd.evaluation.pieces import HOLE, Piece, dealt_groups, numbered, parts_of, ratio_products, step_sums
-from gradient_dd.evaluation.rows import EvaluationRows
+from gradient_dd.evaluation.rows import (
+    HOLE,
+    EvaluationRows,
+    Piece,
+    dealt_groups,
+    numbered,
+    parts_of,
+    ratio_products,
+    step_sums,
+)
 from gradient_dd.evaluation.value import blend
 from gradient_dd.stream.features import OneHot
 
@@ -235,7 +243,7 @@ def test_an_episode_that_returns_in_another_file_is_refused(tmp_path, monkeypatc
 
 
 def test_a_long_log_chooses_its_features_by_a_sample(monkeypatch):
-    from gradient_dd.evaluation import pieces, rows
+    from gradient_dd.evaluation import rows
 
     log, policy, _ = data_of(episodes=300)
     log["obs"] = log["obs"] + 0.01 * np.random.default_rng(1).standard_normal(len(log["obs"]))
@@ -243,7 +251,7 @@ def test_a_long_log_chooses_its_features_by_a_sample(monkeypatch):
     monkeypatch.setattr(rows, "KEPT_NUMBERS", 0)
     again = gdd.evaluate_log(log, target=policy, discount=0.9)
     assert again.start_value == pytest.approx(whole.start_value, rel=1e-9)
-    monkeypatch.setattr(pieces, "SAMPLE_ROWS", 900)
+    monkeypatch.setattr(rows, "SAMPLE_ROWS", 900)
     told = []
     part = gdd.evaluate_log(log, target=policy, discount=0.9, progress=lambda *done: told.append(done))
     assert told[-1][0] == told[-1][1]
