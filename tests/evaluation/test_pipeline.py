@@ -204,13 +204,10 @@ def test_too_many_features_are_learnt_by_auto_learner():
     assert found.found.psi.shape == (8, 3)
 
 
-def parted(folder, monkeypatch, n=2400, files=4, **changes):
-    """Write a log with text as a folder of files, each of which is a part, and return its columns."""
+def parted(folder, n=2400, files=4, **changes):
+    """Write a log with text as a folder of files, and return its columns."""
     import pandas as pd
 
-    from gradient_dd.stream.log import reader
-
-    monkeypatch.setattr(reader, "SMALL", 0)
     rng = np.random.default_rng(0)
     state, action = rng.integers(0, 5, n), rng.integers(0, 2, n)
     log = {"obs_0": rng.standard_normal(n), "obs_1": np.array(["a", "b", "c", "d", "e"])[state], "action": action}
@@ -226,8 +223,9 @@ def most_right(seen):
     return np.tile([0.3, 0.7], (len(seen), 1))
 
 
-def test_a_large_folder_has_the_bits_of_its_rows(tmp_path, monkeypatch):
-    log = parted(tmp_path, monkeypatch)
+@pytest.mark.parametrize("files", [4, 7])  # 7 files cut episodes
+def test_a_folder_with_text_has_the_bits_of_its_rows(tmp_path, files):
+    log = parted(tmp_path, files=files)
     one, two = (gdd.evaluate_log(source, target=most_right, discount=0.9) for source in (tmp_path, log))
     assert one.rows == two.rows == 2400
     assert np.array_equal(one.w, two.w)
@@ -237,8 +235,8 @@ def test_a_large_folder_has_the_bits_of_its_rows(tmp_path, monkeypatch):
 
 def test_an_episode_that_returns_in_another_file_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("gradient_dd.stream.log.sources.CHUNK", 100)
-    parted(tmp_path, monkeypatch, episode=np.arange(2400) // 6 % 300)
-    with pytest.raises(gdd.BadRequestError, match="Sort the rows by episode"):
+    parted(tmp_path, episode=np.arange(2400) // 6 % 300)
+    with pytest.raises(gdd.BadRequestError, match="must not return to an episode that another one followed"):
         gdd.evaluate_log(tmp_path, discount=0.9)
 
 
