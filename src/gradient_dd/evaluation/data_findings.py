@@ -15,7 +15,6 @@ from gradient_dd.stream.log import listed
 from gradient_dd.studies.intervals import error_of_groups
 
 IN_ORDER = 0.9  # share of the rows whose next state is the state of the following row
-MANY_ROWS = 100
 SURE = 5.0  # standard errors by which a mean must be off
 OFF, FAR_OFF = 0.03, 0.1  # tolerated deviations of a mean ratio from 1
 RATIO_GROUPS = 200
@@ -103,7 +102,7 @@ def knows_time(data: LogData) -> bool:
     """Return whether the features contain the time since the start of the episode: a fixed horizon is then an end."""
     part = data.first.part(slice(LOOKED_AT))
     X = data.maps[0].matrix(part.seen)
-    X = X.toarray() if sparse.issparse(X) and X.shape[1] <= MANY_ROWS * 10 else X
+    X = X.toarray() if sparse.issparse(X) and X.shape[1] <= 1000 else X
     return not sparse.issparse(X) and unexplained(X - X.mean(axis=0), part.step.astype(float)) < 0.01
 
 
@@ -157,17 +156,16 @@ def episodes(data: LogData) -> Found:
         yield f"{words} So few episodes may not be representative."
 
 
-@finding("data", "time limit", "with care", "Record these rows as truncated, not as terminated, if it is one.")
+@finding("data", "time limit", "with care", "If it is a time limit, record these rows as truncated, not as terminated.")
 def time_limit(data: LogData) -> Found:
     """Too many episodes terminate at exactly the longest length, and the state does not contain the time. A termination
     has no value after it, a time limit has.
     """
     limit = time_limit_of(data.first)
     if limit is not None and not knows_time(data):
-        length, share = limit
         yield (
-            f"{share:.0%} of the terminated episodes have exactly {length} steps, the longest length. This is probably "
-            "a time limit, and then the values are wrong, because they count nothing after it."
+            f"{limit[1]:.0%} of the terminated episodes have exactly {limit[0]} steps, the longest length. This is "
+            "probably a time limit, and then the values are wrong, because they count nothing after it."
         )
 
 
@@ -226,7 +224,7 @@ def effective_rows(facts: RatioFacts) -> Found:
 def largest_ratio(facts: RatioFacts) -> Found:
     """The largest ratio has more than 10 % of Σρ²."""
     heavy = facts.largest**2 / max(facts.squares, 1e-300)
-    if heavy > 0.1 and facts.rows >= MANY_ROWS:
+    if heavy > 0.1 and facts.rows >= 100:
         yield (
             f"The ratio of row {facts.at:,}, {facts.largest:.3g}, has {heavy:.0%} of the weight of all rows, so this "
             "row dominates the returns."

@@ -115,22 +115,22 @@ class TargetPolicy:
 
     def at(self, observations: Any) -> Array:
         """Return probabilities of all actions at observations, (n, actions), or features of continuous actions."""
+        what, n = f"The policy {self.name!r}", len(observations)
         if self.by_ratio:
-            return np.ones((len(observations), 1))
+            return np.ones((n, 1))
         if isinstance(self.given, str):
             rule = "be a function or a table, to be evaluated at observations outside the log"
-            raise bad_request(f"The policy {self.name!r}", rule, self.given)
+            raise bad_request(what, rule, self.given)
         assert self.actions is not None
         if self.actions.named:
             return all_probabilities(self.name, self.given, observations, self.actions.names)
         if not callable(self.given) or is_of_actions(self.given):
-            rule = "be a function of observations that returns actions"
-            raise bad_request(f"The policy {self.name!r}", rule, self.given)
+            raise bad_request(what, "be a function of observations that returns actions", self.given)
         chosen = np.asarray(called(self.name, self.given, observations), float)
         chosen = chosen[:, None] if chosen.ndim == 1 else chosen
-        if chosen.shape != (len(observations), self.actions.width):
-            rule = f"return actions ({len(observations)}, {self.actions.width})"
-            raise bad_request(f"The policy {self.name!r}", rule, Unquoted(f"an array {chosen.shape}"))
+        if chosen.shape != (n, self.actions.width):
+            got = Unquoted(f"an array {chosen.shape}")
+            raise bad_request(what, f"return actions ({n}, {self.actions.width})", got)
         return self.actions.features(chosen)
 
     def _from_columns(self, carried: Array, ended: Any) -> Array:

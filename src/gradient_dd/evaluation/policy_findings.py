@@ -69,8 +69,8 @@ def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
         parts.append((choices.ratio, piece.part(rows), choices.there[rows], piece.part(begun), choices.here[begun]))
     ratios, visits, there, starts, here = map(list, zip(*parts, strict=True))
     ratio = None if ratios[0] is None else np.concatenate(ratios)
-    share = untried / sum(map(len, pieces))
-    return SampledChoices(ratio, share, joined(visits), np.concatenate(there), joined(starts), np.concatenate(here))
+    untried /= sum(map(len, pieces))
+    return SampledChoices(ratio, untried, joined(visits), np.concatenate(there), joined(starts), np.concatenate(here))
 
 
 def policy_findings(

@@ -232,12 +232,12 @@ class Evaluation:
         """Return the requested observations with value and interval, None if there is no value."""
         if self.at is None:
             return []
-        numbers = np.column_stack([self.values, *self.interval])
-        rows = [[one if np.isfinite(one) else None for one in row] for row in numbers.tolist()]
-        return [
-            {"observation": seen, "value": value, "low": low, "high": high}
-            for seen, (value, low, high) in zip(np.asarray(self.at).tolist(), rows, strict=True)
-        ]
+        found = []
+        columns = (np.asarray(self.at), self.values, *self.interval)
+        for seen, *numbers in zip(*(one.tolist() for one in columns), strict=True):
+            value, low, high = (one if np.isfinite(one) else None for one in numbers)
+            found.append({"observation": seen, "value": value, "low": low, "high": high})
+        return found
 
     def facts(self) -> dict[str, Any]:
         """Return everything except the weights as plain data."""
@@ -340,7 +340,7 @@ def evaluation_of(question: "PolicyQuestion", data: LogData, words: str, at: Any
     return replace(found, at=asked, points=(X, U), verdict=verdict)
 
 
-@finding("states", "states asked for", "with care", "Collect data from there.")
+@finding("states", "requested states", "with care", "Collect data from there.")
 def unseen_states(counts: tuple[int, int]) -> Found:
     """A requested state has no similar data. If the data have nothing in common with it, there is no value."""
     asked, unseen = counts

@@ -248,12 +248,12 @@ class Run:
         """Return R_t (D_t δ_t − c_t) / S_t of each row, (n, signals), and −Σ R c_t / S_t after each episode."""
         seen, rows, share = self.share(piece)
         own = np.zeros((len(piece), self.signals))
-        paid = seen.discount[rows, None] * self.errors(piece)[rows]
-        own[rows] = share[:, None] * (paid - self.mean[piece.step[rows]])
+        own[rows] = share[:, None] * (
+            seen.discount[rows, None] * self.errors(piece)[rows] - self.mean[piece.step[rows]]
+        )
         ahead = np.cumsum((self.mean / self.total[: self.followed, None])[::-1], axis=0)[::-1]
         ahead = np.concatenate([ahead, np.zeros((1, self.signals))])
-        after = -seen.product[seen.last, None] * ahead[np.minimum(seen.lengths, self.followed)]
-        return own, after, seen
+        return own, -seen.product[seen.last, None] * ahead[np.minimum(seen.lengths, self.followed)], seen
 
     def propensities(self, sums: Sums, piece: Piece) -> None:
         """Add the derivative by the estimated propensities, through the ratios of each row and later rows."""
