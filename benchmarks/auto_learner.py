@@ -1,4 +1,4 @@
-"""What a step of AutoLearner costs beside one of a Learner with GTD2, in nanoseconds of one core.
+"""Compare the time of an update of AutoLearner with GTD2 in Learner, in nanoseconds on one core.
 
 python -m benchmarks.auto_learner
 """
@@ -19,7 +19,7 @@ SHAPES = {"20 features, dense": (20, 0), "1,000,000 features, 8 of them at a tim
 
 
 def cost(work: Callable[[], Any], steps: int) -> float:
-    """Return the least nanoseconds a step of a few repeats, after one that is not counted."""
+    """Return the fewest nanoseconds per step of a few repeats, after one that is not counted."""
     work()
     found = []
     for _ in range(REPEATS):
@@ -30,7 +30,7 @@ def cost(work: Callable[[], Any], steps: int) -> float:
 
 
 def costs_of(agent: Any, p: int, k: int) -> tuple[float, float]:
-    """Return what a step costs in `update_many` and in `update`, with k of p features at a time; 0 for all."""
+    """Return the time of a step in `update_many` and in `update`, with k of p features active; 0 for all."""
     rng = np.random.default_rng(0)
     if k:
         places = rng.integers(p // k, size=(ROWS + 1, k)) + np.arange(k) * (p // k)

@@ -1,11 +1,12 @@
-"""The lane engine against hand-written C and a plain NumPy loop, in one run on one core.
+"""Compare the lane engine with hand-written C and a plain NumPy loop, on one core.
 
     python -m benchmarks.engine [--task random_walk] [--json]
 
-C is compiled on the spot where there is a C compiler. "/ C" is the engine's time over C's, "NumPy /" NumPy's over ours.
-Times are nanoseconds of CPU time per update of one lane, the best of several interleaved calls; compare them as ratios
-within one run only. What is timed is the kernel on a trajectory made before, errors after every episode (or 100 steps)
-included; making the trajectory, which all lanes of all learners share, is timed apart, and so is compiling.
+C is compiled on the spot if there is a C compiler. "/ C" is the engine's time relative to C's, "NumPy /" NumPy's time
+relative to the engine's. Times are nanoseconds of CPU time per update of one lane, the best of several interleaved
+calls; compare them only as ratios within one run. The time is that of the kernel on a given trajectory, including
+errors after every episode (or 100 steps). Compiling and making the trajectory, which all lanes of all learners share,
+are measured separately.
 """
 
 import json
@@ -27,7 +28,7 @@ from gradient_dd.engine.lanes import Block, LaneRun
 from gradient_dd.engine.schedules import Schedule, tapered
 from gradient_dd.engine.trajectories import OutcomeSampler, ends_in
 from gradient_dd.learners import LEARNERS
-from gradient_dd.studies.provenance import processor
+from gradient_dd.studies.study import processor
 from gradient_dd.tasks import Task
 from tools.programs import parser_of, print_table
 
@@ -52,7 +53,7 @@ def alphas(top: float) -> np.ndarray:
 
 
 def horizon_of(task: Task) -> Horizon:
-    """Return a horizon beyond what is timed, with the paper's points."""
+    """Return a horizon longer than the timed piece, with the paper's points."""
     return Horizon(episodes=10**9) if task.episodic else Horizon(steps=10**9, every=100)
 
 
@@ -71,7 +72,7 @@ def fresh_block(task: Task, name: str, top: float) -> Block:
 
 
 def whole_call(block: Block, column: np.ndarray, segments: Segments) -> Callable[[], None]:
-    """Return a call that advances all lanes of a block, those that have diverged too, as the baselines do."""
+    """Return a call that advances all lanes of a block, including diverged lanes, as the baselines do."""
 
     def call() -> None:
         with subnormals_flushed():
@@ -83,7 +84,7 @@ def whole_call(block: Block, column: np.ndarray, segments: Segments) -> Callable
 def best_times(
     calls: dict[str, Callable[[], Any]], repeats: int, clock: Callable[[], float] = thread_time
 ) -> dict[str, float]:
-    """Return the shortest time of each call; the calls take turns, so that noise falls on all alike.
+    """Return the shortest time of each call; the calls are interleaved, so that noise affects all of them.
 
     It is CPU time of this thread by default, so other work on the machine does not count.
     """
@@ -153,7 +154,7 @@ def run_bench(on_progress: Callable[[str], None], only: str | None = None) -> di
 
 @contextmanager
 def on_one_core() -> Iterator[None]:
-    """Keep this process on one core for a while, where the system can."""
+    """Keep this process on one core for a while, if the system supports it."""
     before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     if before:
         os.sched_setaffinity(0, {max(before)})
@@ -165,7 +166,7 @@ def on_one_core() -> Iterator[None]:
 
 
 def machine() -> dict[str, Any]:
-    """Return what this was measured on."""
+    """Return a description of the machine."""
     import numba
 
     return {
@@ -197,7 +198,7 @@ def bench_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
 
 
 def print_result(result: dict[str, Any]) -> None:
-    """Print the table, the time of a step of each trajectory, and what this was measured on."""
+    """Print the table, the time of a step of each trajectory, and a description of the machine."""
     print_table(HEAD, bench_table(result))
     for row in result["sampling"]:
         print(f"A step of the trajectory of {row['task']}, shared by all lanes: {row['ns_per_step']:.1f} ns.")
@@ -205,7 +206,7 @@ def print_result(result: dict[str, Any]) -> None:
 
 
 def print_progress(what: str) -> None:
-    """Print to stderr what is measured next."""
+    """Print the next measurement to stderr."""
     print(f"measuring {what}", file=sys.stderr, flush=True)
 
 

@@ -1,10 +1,10 @@
-"""The lane engine against a good JAX program for the same work, in nanoseconds per update of one lane.
+"""Compare the lane engine with a good JAX program for the same work, in nanoseconds per update of one lane.
 
     python -m benchmarks.jax
 
-The JAX program is a `scan` over the steps with `vmap` over the lanes, indices and no dense features. The engine takes
-errors after every episode, as the paper does; JAX takes none. JAX computes in threads of its own, so its time is that
-of the wall; keep the machine idle.
+The JAX program is a `scan` over the steps with `vmap` over the lanes, and uses indices instead of dense features. The
+engine computes errors after every episode, as the paper does; JAX computes none. JAX uses threads of its own, so its
+time is wall time; keep the machine idle.
 """
 
 from collections.abc import Callable, Iterator
@@ -81,7 +81,7 @@ def jax_call(task: Task, name: str, column: np.ndarray, alphas: np.ndarray) -> C
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """Yield the time of an update of every learner on every task, ours and that of JAX."""
+    """Yield the time of an update of every learner on every task, for the engine and for JAX."""
     for task, top in CASES:
         column, segments = piece(task)
         for name in LEARNERS_IN_C:

@@ -1,11 +1,11 @@
-"""Updates of networks in lanes, beside a NumPy loop, a plain JAX loop, and this core's matrix product.
+"""Compare updates of networks in lanes with a NumPy loop, a plain JAX loop and this core's matrix product.
 
     python -m benchmarks.networks
 
-Gradient-DD on two hidden layers of 64 units with batches of 32, float32. The NumPy loop has its back-propagation
-written out. The plain JAX loop has one compiled call for each update, without checks, and reads the TD errors, as
-NetworkLearner.update does. GFLOP/s count the products of matrices alone: three passes forward (s, s' and s with the
-copy) and two backward of twice the work.
+The benchmark runs Gradient-DD on two hidden layers of 64 units with batches of 32 in float32. The NumPy loop has
+explicit back-propagation. The plain JAX loop has one compiled call for each update, without checks, and reads the TD
+errors, as NetworkLearner.update does. GFLOP/s count only matrix products: three forward passes (s, s' and s with the
+copy) and two backward passes of twice the work.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,16 +1,16 @@
-"""What each study of the paper costs, against C for the same learners, lanes and updates.
+"""Compare the time of each study of the paper with C for the same learners, lanes and updates.
 
     python -m benchmarks.paper [--quick] [--json]
 
-For each task of a study, all its settings are advanced over a short piece of a run, as a unit of a sweep does it:
-sampling, cutting into segments, every block, errors. C advances blocks of the same lanes over a piece of the same
-length; sampling is not counted for it. Both are timed in turns on one core, in CPU time, so other work on the machine
-does not count, and the best time is scaled up to the study. C has no natural learners: GTD2 and TDC stand for them.
-Studies with a learner that has no counterpart in C are not measured; they are named at the end.
+For each task of a study, all its settings run over a short piece of a run, as in a unit of a sweep: sampling, division
+into segments, every block, errors. C runs blocks of the same lanes over a piece of the same length, without sampling.
+Both are timed alternately on one core in CPU time, so other work on the machine does not count, and the best time is
+scaled up to the study. C has no natural learners: GTD2 and TDC stand for them. Studies with a learner that has no
+counterpart in C are not measured; the program lists them at the end.
 
-Studies have settings in common. The last row is what `gradient-dd reproduce` runs of them: each setting once, and the
-studies that run in the same way in shared units. --quick times one setting of each learner over a few steps of the
-first task of each study: it shows that everything runs, not how fast.
+Studies have settings in common. The last row is the work of `gradient-dd reproduce`: each setting once, with similar
+studies in shared units. --quick times one setting of each learner over a few steps of the first task of each study. It
+checks that everything runs, and does not measure speed.
 """
 
 import json
@@ -64,7 +64,7 @@ def run_paper_bench(on_progress: Callable[[str], None], quick: bool = False) -> 
 
 
 def shared_studies(studies: list[Study]) -> list[Study]:
-    """Return studies of one task each that together are what a sweep runs of all: no setting twice."""
+    """Return studies of one task each that together have every setting of a sweep once."""
     groups: dict[Any, list[tuple[Any, Study]]] = {}
     for study in studies:
         for one in study.tasks:
@@ -95,7 +95,7 @@ def study_row(study: Study, on_progress: Callable[[str], None], piece_steps: int
 
 
 def seconds_per_step(study: Study, task: Task, steps: int, repeats: int) -> tuple[float, float | None]:
-    """Return what one step of all settings of a study costs the engine and C; None where there is no C compiler."""
+    """Return the time of one step of all settings of a study for the engine and C; None without a C compiler."""
     settings, how = list(study.settings()), (horizon_of(task), study.schedule, study.sampling)
     unit = LaneRun(task, settings, *how)
     column, segments = piece(task, steps, study.schedule, study.sampling)
@@ -122,7 +122,7 @@ def totals(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def paper_table(result: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Return the rows of the printed table; the sum and what is run of it last."""
+    """Return the rows of the printed table, with the sum and the work of a reproduction last."""
     sums = [{"study": "all"} | totals(result["studies"]), {"study": "all, each setting once"} | result["shared"]]
     return [
         (

@@ -1,13 +1,13 @@
-"""Thousands of questions about one stream, TD(0.9) in single precision, against C of the same layout and NumPy.
+"""Compare thousands of questions about one stream, TD(0.9) in single precision, with C and NumPy.
 
     python -m benchmarks.questions
 
-The case of Modayil, White & Sutton (2014): 2,160 predictions, 540 signals at four time scales, from 6,065 binary
-features of which 457 are active, here one in each of 457 tilings. In each step a share of the tilings comes to another
-tile: 5 % for a body that moves; all of them is the worst case, in which the trace reaches every feature. Then growth
-over questions and features. Milliseconds are those of one core for one step of all questions: whole calls of
-`update_many`, the numbers of `summary` included, the best of several interleaved calls. NumPy computes all questions in
-one expression with dense traces.
+The problem is that of Modayil, White & Sutton (2014): 2,160 predictions, 540 signals at four time scales, from 6,065
+binary features of which 457 are active, here one in each of 457 tilings. In each step the active tile of a share of the
+tilings changes: 5 % for a moving body, and 100 % as the worst case, in which the trace reaches every feature. More rows
+vary the numbers of questions and features. Times are milliseconds on one core for one step of all questions: whole
+calls of `update_many`, including the numbers of `summary`, the best of several interleaved calls. C has the same memory
+layout. NumPy computes all questions in one expression with dense traces.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ HEAD = ("questions", "features", "active", "changing", "ours, ms", "C, ms", "/ C
 
 
 class Case(NamedTuple):
-    """A size of the problem: how many questions, features and active features, and the share of tilings that change."""
+    """A size of the problem: numbers of questions, features and active features, and the share of changing tilings."""
 
     questions: int = 2160
     features: int = 6065
@@ -59,7 +59,7 @@ def tiled_stream(case: Case, n: int) -> Integers:
 
 
 class Work(NamedTuple):
-    """What all contestants get: active features (n + 1, k), signals (n, signals), and the step size."""
+    """The data of all contestants: active features (n + 1, k), signals (n, signals), and the step size."""
 
     case: Case
     features: Integers
@@ -78,7 +78,7 @@ def make_work(case: Case, n: int) -> Work:
 
 
 def our_call(work: Work) -> tuple[Callable[[], Any], Questions]:
-    """Return a call of `update_many`, and the questions: signal by signal within a time scale, as C has them."""
+    """Return a call of `update_many`, and the questions: signal by signal within a time scale, in the order of C."""
     case, names = work.case, [f"signal {k}" for k in range(work.signals.shape[1])]
     asked = [Question(f"{name} {discount}", name, discount) for discount in DISCOUNTS for name in names]
     horde = Questions(
@@ -167,7 +167,7 @@ def numpy_call(work: Work) -> tuple[Callable[[], Any], Array]:
 
 
 def milliseconds(case: Case) -> tuple[dict[str, float], float]:
-    """Return the time of a step of all questions, ours and the others', and the megabytes of ours."""
+    """Return the time of a step of all questions for each program, and the megabytes of this package."""
     work = make_work(case, STEPS)
     ours, horde = our_call(work)
     calls = {"ours": ours}

@@ -1,4 +1,4 @@
-"""How the lane engine scales: with features, lanes, the age of the weights, and threads; and its memory.
+"""Measure how the lane engine scales with features, lanes, the age of the weights and threads; and its memory.
 
 python -m benchmarks.scaling
 """
@@ -51,7 +51,7 @@ def paper_lanes(study: str, name: str) -> list[Setting]:
 
 
 def by_size(sizes: tuple[Task, ...], top: float) -> Iterator[Row]:
-    """Yield the cost of an update of Gradient-DD on tasks of growing size, errors left out."""
+    """Yield the time of an update of Gradient-DD on tasks of growing size, without errors."""
     first = None
     for task in sizes:
         column, segments = piece(task)
@@ -66,13 +66,13 @@ def by_size(sizes: tuple[Task, ...], top: float) -> Iterator[Row]:
 
 
 def block_of(task: Task, name: str, top: float, lanes: int) -> Block:
-    """Return a block of so many lanes of one learner."""
+    """Return a block of a number of lanes of one learner."""
     settings = [LEARNERS[name].setting(alpha=float(alpha)) for alpha in np.geomspace(top / 1000, top, lanes)]
     return LaneRun(task, settings, horizon_of(task), tapered(1000)).blocks[0]
 
 
 def by_lanes() -> Iterator[Row]:
-    """Yield what an update costs in blocks of few lanes, over one in a block of 64."""
+    """Yield the time of an update in blocks of few lanes, relative to a block of 64."""
     for task, top in CASES:
         column, segments = piece(task)
         for name in PAPER_LEARNERS:
@@ -86,7 +86,7 @@ def by_lanes() -> Iterator[Row]:
 
 
 def by_few_settings() -> Iterator[Row]:
-    """Yield what an update costs where each of five learners has four settings: in blocks of their own, and in one."""
+    """Yield the time of an update of five learners with four settings each: in separate blocks, and in one block."""
     for task, top in CASES:
         column, segments = piece(task)
         alphas = np.geomspace(top / 1000, top, FEW)
@@ -117,7 +117,7 @@ def call_all(calls: list[Callable[[], None]]) -> None:
 
 
 def by_age() -> Iterator[Row]:
-    """Yield what an update costs on the weights a whole run leaves, over fresh ones, with the paper's settings."""
+    """Yield the time of an update on the weights after a whole run, relative to initial weights (paper's settings)."""
     cases: list[tuple[Task, str]] = [
         (tasks.random_walk(10), "walk"),
         (tasks.random_walk(40), "walk"),
@@ -183,7 +183,7 @@ def by_store() -> Iterator[Row]:
 
 
 def memory() -> Row:
-    """Return the largest memory this process has had, after two whole runs of the walk at the paper's scale."""
+    """Return the peak memory of this process after two whole runs of the walk at the paper's scale."""
     lanes = [setting for name in PAPER_LEARNERS for setting in paper_lanes("walk", name)]
     begin = perf_counter()
     results = run_lanes(tasks.random_walk(40), lanes, Horizon(episodes=20_000), schedule=tapered(1000), runs=2)

@@ -1,10 +1,10 @@
-"""Transitions of a user's own with a million features, against C and other libraries.
+"""Compare updates from a user's log with a million features with C and other libraries.
 
     python -m benchmarks.stream
 
-A row is one transition of a shuffled log. Gradient-DD learns from it here and in C. scikit-learn, river and Vowpal
-Wabbit have no TD learner: theirs is one step of linear regression on x alone, which is half of the reading.
-Times are those of the processor in this process, so that other work on the machine disturbs them less.
+A row is one transition of a shuffled log. Gradient-DD learns from it in this package and in C. scikit-learn, river and
+Vowpal Wabbit have no TD learner, so they make one step of linear regression on x, which needs half of the reading.
+Times are processor time of this process, which reduces the influence of other work on the machine.
 """
 
 import ctypes
@@ -45,7 +45,7 @@ class Log(NamedTuple):
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """What `update_many` takes."""
+        """The arguments of `update_many`."""
         pairs = (self.indices, self.values), (self.next_indices, self.next_values)
         return pairs[0], self.reward, self.discount, pairs[1], self.rho
 
@@ -125,7 +125,7 @@ def update_each(agent: Learner, log: Log) -> None:
 
 
 def measured(k: int, p: int) -> Iterator[tuple[str, float | str]]:
-    """Yield what was measured on rows of k features, and its nanoseconds a row or why there are none."""
+    """Yield each measurement on rows of k features, and its nanoseconds per row or the reason why there are none."""
     log = shuffled_log(CASES[k], k, p)
     few = Log._make(column[:SINGLE] for column in log)
     many, single = (Learner("gradient_dd", p, alpha=ALPHA) for _ in range(2))
@@ -149,7 +149,7 @@ def measured(k: int, p: int) -> Iterator[tuple[str, float | str]]:
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """Yield the rows of the printed table: every case, ours and the others."""
+    """Yield the rows of the printed table: every case and every library."""
     for k in CASES:
         found = dict(measured(k, FEATURES))
         in_c = found["C"]

@@ -1,9 +1,9 @@
-"""Learners with a trace, against C of the same layout, JAX and a plain NumPy loop.
+"""Compare learners with a trace with C of the same memory layout, JAX and a plain NumPy loop.
 
     python -m benchmarks.traced
 
-The plain loop runs one setting at a time, as public benchmarks of these learners do. No errors are taken. Times are
-nanoseconds of CPU time per update of one lane, the best of several interleaved calls; compare them within one run only.
+The plain loop runs one setting at a time, as public benchmarks of these learners do. No errors are computed. Times are
+nanoseconds of CPU time per update of one lane, the best of several interleaved calls; compare them only within one run.
 """
 
 import ctypes
@@ -71,7 +71,7 @@ def c_call(task: Task, name: str, column: Any) -> tuple[Callable[[], Any], Array
 
 
 def plain_call(task: Task, name: str, column: Any, alpha: float) -> Callable[[], Array]:
-    """Return a plain NumPy loop over one setting, dense vectors, as one writes it first."""
+    """Return a plain NumPy loop over one setting with dense vectors."""
     X = task.row_features.toarray()
     row, next_row, reward, discount, rho, _ = task.transitions
 
@@ -122,7 +122,7 @@ def jax_call(task: Task, name: str, column: Any) -> Callable[[], Any]:
 
 
 def nanoseconds(task: Task, name: str) -> dict[str, float]:
-    """Return the time of an update of one lane: ours, and that of C, NumPy and JAX where they are there."""
+    """Return the time of an update of one lane in the engine, and in C, NumPy and JAX if available."""
     column = OutcomeSampler(task).take(STEPS + 1)
     calls = {"ours": engine_call(fresh_block(task, name), column)}
     if (in_c := c_call(task, name, column)) is not None:

@@ -1,7 +1,7 @@
-"""Mountain Car and CartPole: the default evaluation, and learners on tile coding, against Monte-Carlo returns.
+"""Mountain Car and CartPole: the default evaluation, and learners on tile coding, against Monte Carlo returns.
 
-One policy acts, the values of another one are wanted. All learners learn from the same transitions. The truth is the
-mean return of the target policy from a few states, played many times.
+The log comes from one policy, and the values of another policy are estimated. All learners learn from the same
+transitions. The true values are mean returns of the target policy from a few states.
 
 python examples/classic_control.py
 """
@@ -14,7 +14,7 @@ from gradient_dd import features
 
 
 def swing(certain):
-    """Return a policy for Mountain Car that pushes the way the car rolls, with this probability."""
+    """Return a policy for Mountain Car that pushes in the direction of motion with this probability."""
 
     def policy(observations):
         forward = 2 * (observations[:, 1] >= 0)  # action 0 pushes left, 2 right, 1 not at all
@@ -25,7 +25,7 @@ def swing(certain):
 
 
 def balance(certain):
-    """Return a policy for CartPole that moves the cart to the side to which the pole falls."""
+    """Return a policy for CartPole that moves the cart in the direction in which the pole falls."""
 
     def policy(observations):
         right = observations[:, 2] + 0.3 * observations[:, 3] > 0
@@ -53,7 +53,7 @@ WORLDS = {
 
 
 def states_to_judge(env, policy, count, rng):
-    """Return states that the policy comes through, one of every ten."""
+    """Return every tenth state on trajectories of the policy."""
     found, steps = [], 0
     observation, _ = env.reset(seed=int(rng.integers(2**31)))
     while len(found) < count:
@@ -67,7 +67,7 @@ def states_to_judge(env, policy, count, rng):
 
 
 def played(name, policy, discount, states, times, rng):
-    """Return the mean discounted return of a policy from each state, by playing; no time limit."""
+    """Return the mean discounted return of a policy from each state, by simulation without a time limit."""
     env = gymnasium.make(name).unwrapped
     returns = np.zeros((len(states), times))
     env.reset(seed=int(rng.integers(2**31)))

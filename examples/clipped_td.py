@@ -1,10 +1,10 @@
-"""TD(λ) with a clipped TD error, as an example of a rule with a trace and a parameter of its own.
+"""TD(λ) with a clipped TD error: an example of a rule with a trace and its own parameter.
 
     δ = r + γ x'·w − x·w
     z ← ρ (γ λ z + x)
     w ← w + α max(−clip, min(clip, δ)) z
 
-Where does it stand among all learners? The values to try of `clip` are given on the command line:
+Rank it among all learners, with values of `clip` from the command line:
 
 gradient-dd rank examples/clipped_td.py:CLIPPED_TD --grid clip=0.1,1,10 --report clipped.html
 """

@@ -1,8 +1,8 @@
-"""CliffWalking and Taxi: what is learnt from transitions, beside the exact values of their tables.
+"""CliffWalking and Taxi: learned values against the exact values of their tables.
 
-The tables of Gymnasium give the truth: `from_gymnasium` obeys their done flags and leaves out states that are never
-reached. The same environments are then played, and the values learnt from what happened. Taxi has 500 states: LSTD
-solves for them all, where learners that begin at 0 are still far off after 100,000 steps.
+Gymnasium's tables give the true values; `from_gymnasium` respects their done flags and omits unreachable states. The
+program then runs the same environments and learns values from the transitions. Taxi has 500 states: LSTD solves for all
+of them, while learners that begin at 0 still have large errors after 100,000 steps.
 
 python examples/gridworlds.py
 """
@@ -14,12 +14,12 @@ import gradient_dd as gdd
 
 
 def careful(states, actions, seed):
-    """Return a policy that prefers some actions over others in each state, but takes them all."""
+    """Return a policy that prefers some actions in each state, but takes them all."""
     return np.random.default_rng(seed).dirichlet(np.full(actions, 3.0), size=states)
 
 
 def main(steps=100_000, discount=0.9):
-    """Print how far the learnt values are from the exact ones, and return the errors."""
+    """Print the errors of the learned values, and return them."""
     errors = {}
     for name in ("CliffWalking-v1", "Taxi-v4"):
         env = gymnasium.make(name)

@@ -1,7 +1,7 @@
 """A stream with a million hashed features: clicks described by eight categories of 100,000 values each.
 
-Each value of a category is hashed to one of 2²⁰ features, so no table of values is kept. The next click has nothing to
-do with the present one, so the true value is known: V(s) = r(s) + γ E[V], with r(s) a sum of effects.
+Each value of a category is hashed to one of 2²⁰ features, so no table of values is needed. The next click does not
+depend on the present one, so the true value is known: V(s) = r(s) + γ E[V], where r(s) is a sum of effects.
 
 python examples/million_features.py
 """
@@ -24,20 +24,20 @@ def hashed(codes):
 
 
 class Clicks:
-    """Clicks whose categories follow a steep law: few values are frequent, as in real data."""
+    """Clicks with skewed categories: few values are frequent, as in real data."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
         self.effects = np.random.default_rng(99).normal(size=(VALUES, CATEGORIES)) / np.sqrt(CATEGORIES)
 
     def draw(self, n):
-        """Return features of n clicks, and what each pays on average."""
+        """Return features of n clicks, and the mean reward of each."""
         codes = (VALUES * self.rng.random((n, CATEGORIES)) ** 6).astype(np.int64)
         return (hashed(codes), np.ones(codes.shape)), self.effects[codes, np.arange(CATEGORIES)].sum(axis=1)
 
 
 def main(batches=40, size=50_000, alpha=0.03, learners=("td", "tdrc")):
-    """Learn from a stream, print speed and error, and return the error over what not learning gives."""
+    """Learn from a stream, print speed and error, and return the error relative to the error without learning."""
     stream, found = Clicks(seed=0), {}
     for name in learners:
         agent, seconds = gdd.Learner(name, FEATURES, alpha=alpha), 0.0

@@ -1,8 +1,8 @@
-"""A log that three policies made together: what would a fourth one be worth?
+"""A log of three policies: estimate the value of a fourth policy.
 
-A shop shows one of three banners at each page view. Over the year three versions of its software chose it, each with
-probabilities that it wrote down. Each row of the log has the propensity of the version that acted, so their mixture
-needs no treatment of its own. The truth is the return of the fourth policy, played in the same simulation.
+A shop shows one of three banners at each page view. Over the year, three versions of its software chose the banner with
+known probabilities. Each row of the log has the propensity of the version that acted, so the mixture needs no special
+treatment. The true value is the mean return of the fourth policy in the same simulation.
 
 python examples/mixed_policies.py
 """
@@ -18,7 +18,7 @@ PULL = np.array([-0.1, 0.0, 0.15])  # how each banner changes the interest of th
 
 
 def visit(policy, rng, record=None):
-    """Play one visit and return its discounted return; `record` gets a row for each page view."""
+    """Simulate one visit and return its discounted return; `record` gets a row for each page view."""
     interest, total, weight = rng.uniform(0.2, 0.8), 0.0, 1.0
     while True:
         banner = rng.choice(3, p=policy)

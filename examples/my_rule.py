@@ -1,4 +1,4 @@
-"""My TDC-DD: TDC that also holds on to the values of one step before, as Gradient-DD does.
+"""My TDC-DD: TDC with Gradient-DD's penalty on the change in values since the last step.
 
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ − x·η) x
@@ -6,7 +6,7 @@
 
 On average  Δη = β (b − A w − C η),  Δw = α (b − A w − B η − κ C (w − w_prev))  with B = E[ρ γ x' xᵀ].
 
-Check it, and sweep it next to the others:
+Check it, and compare it with other learners:
 
 python -c "from examples.my_rule import TDC_DD; from gradient_dd.testing import check_learner; check_learner(TDC_DD)"
 gradient-dd sweep --rule examples/my_rule.py:TDC_DD --learner tdc --task random_walk --alpha 0.01..1:7 --episodes 500

@@ -1,4 +1,4 @@
-"""The policy that docs/tutorials/csv-to-decision.md evaluates: the same chances of three banners for every visitor."""
+"""The policy of docs/tutorials/csv-to-decision.md: the same probabilities of three banners for every visitor."""
 
 import numpy as np
 

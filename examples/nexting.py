@@ -1,8 +1,7 @@
-"""Nexting: what will every sensor of a body read, over four time scales? All answers are learnt while it moves.
+"""Nexting: predict all sensors of a moving body over four time scales, and learn the predictions online.
 
-A half cheetah runs with a gait that gets strong and weak in turn, and that noise disturbs. Its sensors and its own
-commands are tile-coded, each alone and each with the next one. The answers are predictions of discounted sums of what
-each sensor reads next.
+A half cheetah runs with a gait of varying strength and with noise. Its sensors and its own commands are tile-coded,
+each alone and each with the next one. The predictions are discounted sums of the future readings of each sensor.
 
 python examples/nexting.py            needs: pip install "gymnasium[mujoco]"
 """
@@ -49,7 +48,7 @@ def body():
 
 
 def move(env, steps, seed=0):
-    """Return what all sensors read, (steps, sensors): observations, and the commands that follow them."""
+    """Return the data of all sensors, (steps, sensors): observations, and the commands that follow them."""
     rng = np.random.default_rng(seed)
     observation, _ = env.reset(seed=seed)
     phase = np.array([0.0, 1.2, 2.4, 3.1, 4.3, 5.5])
@@ -64,7 +63,7 @@ def move(env, steps, seed=0):
 
 
 def tile_coders(readings):
-    """Return coders of each sensor alone, and of each with the next one, over what was read first."""
+    """Return coders of each sensor alone and of each with the next sensor, for the range of the first data."""
     low, high = np.quantile(readings, [0.005, 0.995], axis=0)
     high = np.where(high > low, high, low + 1)
     count = len(low)
@@ -77,7 +76,7 @@ def tile_coders(readings):
 
 
 def coded(coders, readings):
-    """Return the active features of every row, (n, k), in order; the last one always is active."""
+    """Return the active features of every row, (n, k), in order; the last feature is always active."""
     parts, first = [], 0
     for columns, coder in coders:
         parts.append(first + coder.rows(readings[:, list(columns)]).indices)
@@ -87,7 +86,7 @@ def coded(coders, readings):
 
 
 def realised(signals, discount):
-    """Return the discounted sum of what follows each row, (n, sensors)."""
+    """Return the discounted sum of the rows after each row, (n, sensors)."""
     returns, total = np.empty_like(signals), np.zeros(signals.shape[1])
     for t in range(len(signals) - 1, -1, -1):
         total = signals[t] + discount * total

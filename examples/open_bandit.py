@@ -1,9 +1,9 @@
-"""Real logs of a fashion shop: from the clicks that one policy earned, how many does another policy earn?
+"""Real logs of a fashion shop: estimate the clicks of one policy from the log of another policy.
 
 Two policies chose the items of the shop ZOZOTOWN during the same days: one at random, one by Thompson sampling. Each
-has its own log, so the estimate from the log of one can be checked against the clicks that the other really earned.
-The logs are a part of the Open Bandit Dataset (Saito et al., 2021), which comes with the Python package `obp`
-(Apache License 2.0). The state is one of three positions on the page, the action an item.
+has its own log, so the estimate from one log can be compared with the actual clicks of the other policy. The logs are
+part of the Open Bandit Dataset (Saito et al., 2021), which comes with the Python package `obp` (Apache License 2.0).
+The state is one of three positions on the page, the action an item.
 
     pip download --no-deps obp            downloads the data: one file, obp-….whl, which need not be installed
     python examples/open_bandit.py [obp-….whl]
@@ -42,7 +42,7 @@ def log_of(folder, policy, campaign):
 
 
 def shares_of(log):
-    """Return the logging policy: it does not look at the user, so shares of items by position describe it."""
+    """Return the logging policy. It ignores the user, so it consists of the shares of items by position."""
     shares = np.zeros((4, log["action"].max() + 1))
     np.add.at(shares, (log["obs"], log["action"]), 1.0)
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
@@ -50,7 +50,7 @@ def shares_of(log):
 
 
 def main(words=()):
-    """Print each estimate with its interval, and what the policy earned in its own log; return them."""
+    """Print each estimate with its interval, and the clicks of the policy in its own log; return them."""
     folder = folder_of_data(*words)
     if folder is None:
         print(ABSENT)

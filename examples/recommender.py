@@ -1,9 +1,9 @@
-"""A recommender's log with propensities: is the new ranking better than the old one, and how sure is that?
+"""A recommender's log with propensities: compare a new ranking with the old one.
 
 A user listens to a session of songs. The old ranking chose among five genres by a softmax of its scores and logged the
-probability of its choice; the new ranking has other scores. What the user feels next depends on what was played, so the
-value of a session is more than the sum of clicks that each song would get alone. Features are tiles over the user's
-mood and energy. The truth comes from playing the new ranking in the same simulation.
+probability of its choice; the new ranking has other scores. The user's mood depends on the songs played, so the value
+of a session is not the sum of the clicks that each song would get alone. Features are tiles over the user's mood and
+energy. The true value comes from a simulation of the new ranking.
 
 python examples/recommender.py
 """
@@ -27,7 +27,7 @@ def chances(scores, users):
 
 
 def sessions(scores, count, rng):
-    """Play `count` sessions side by side; return their transitions as columns, and the mean discounted return."""
+    """Simulate `count` sessions; return their transitions as columns, and the mean discounted return."""
     users, alive = rng.uniform(-1, 1, size=(count, 2)), np.ones(count, bool)
     number, columns, total, weight = np.arange(count), [], 0.0, 1.0
     while alive.any():

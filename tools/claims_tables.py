@@ -58,9 +58,9 @@ def total(verdicts: list[Verdict]) -> str:
     listed = [f"{words.count(word)} {plural}" for word, plural in PLURALS.items()]
     listed += [f"{words.count('undecided')} are undecided"] if "undecided" in words else []
     held, unsure, refuted = (sum(one[name] for one in verdicts) for name in COUNTS)
-    counted = f"Of {len(verdicts)} published statements {', '.join(listed)}."
+    counted = f"Of {len(verdicts)} published statements, {', '.join(listed[:-1])} and {listed[-1]}."
     judged = f"{held} support the statement, {unsure} are undecided and {refuted} contradict it"
-    return f"{counted} Of their comparisons {judged}."
+    return f"{counted} Of their comparisons, {judged}."
 
 
 def placed(reading: str) -> bool:
@@ -109,9 +109,9 @@ def requoted(page: str, verdicts: list[Verdict]) -> str:
     paper = [one for one in verdicts if one["source"] == "paper"]
     short, counts = total(paper).split(". ", 1)
     page = re.sub(
-        rf"Of {len(paper)} published statements [^.]*\. Of their comparisons [^.]*\.", f"{short}. {counts}", page
+        rf"Of {len(paper)} published statements, [^.]*\. Of their comparisons, [^.]*\.", f"{short}. {counts}", page
     )
-    page = re.sub(rf"Of {len(paper)} published statements [^.]*\.", f"{short}.", page)
+    page = re.sub(rf"Of {len(paper)} published statements, [^.]*\.", f"{short}.", page)
     for one in paper:
         head = f"| {one['where']} | {one['statement']} | "
         page = re.sub(

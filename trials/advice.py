@@ -1,12 +1,11 @@
-"""How good advice is: its error over that of the best setting of the paper's grids, on runs that neither has seen.
+"""Compare the advice of `analyse` with the best settings of the paper's grids, on separate runs.
 
     python -m trials.advice                  all cases: about 20 minutes on two cores
-    python -m trials.advice walk-20 boyan    the cases whose names begin so
+    python -m trials.advice walk-20 boyan    the cases whose names begin with these words
 
-Every piece of advice is made in a process of its own, with no kernels on disk, so its seconds include starting Python
-and compiling. The best setting of a grid is the one with the least mean error on the very runs that judge it, which
-favours it. The grids are the paper's, with its five learners; a random MDP has those of the walk. No choice of ours was
-made with the seeds of these MDPs.
+Each case runs in its own process without kernels on disk, so its time includes starting Python and compiling. The best
+setting of a grid has the lowest mean error on the very runs that judge it, which favours the grid. The grids are the
+paper's, with its five learners; random MDPs use the grids of the walk. No design choice used the seeds of these MDPs.
 """
 
 import os
@@ -38,7 +37,7 @@ HEAD = "| task | measure | advice | error | best of the grid | error | ratio | n
 
 @dataclass(frozen=True)
 class Case:
-    """A task, how long it is learnt, the study whose grids are to be matched, and how many runs judge."""
+    """A task, the length of a run, the study whose grids are the reference, and the number of test runs."""
 
     name: str
     task: Task
@@ -49,7 +48,7 @@ class Case:
 
 
 class Judged(NamedTuple):
-    """A row of the table: the advice and the best setting of the grid, with their mean errors on fresh runs."""
+    """A row of the table: the advice and the best setting of the grid, with their mean errors on test runs."""
 
     case: str
     measure: str
@@ -63,7 +62,7 @@ class Judged(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """The error of the advice over that of the best setting of the grid."""
+        """The error of the advice relative to the best setting of the grid."""
         return self.error / self.best_error
 
     def __str__(self) -> str:
@@ -87,7 +86,7 @@ def cases() -> Iterator[Case]:
 
 
 def mdp_case(seed: int) -> Case:
-    """Return a random MDP. Each of on- and off-policy, with and without episodes, with and without a taper, occurs."""
+    """Return a random MDP: on- or off-policy, with or without episodes, with or without a taper."""
     on_policy, episodic, tapers = seed % 2 == 0, seed // 2 % 2 == 0, seed // 4 % 2 == 0
     task = random_mdp(seed=seed, episodic=episodic)
     if on_policy:
@@ -106,7 +105,7 @@ def advised(name: str, measure: str) -> Setting:
 
 
 def timed_advice(name: str, measure: str) -> tuple[Setting, float, float]:
-    """Return the advice for a case, made in a new process, the seconds that took, and the seconds of a core."""
+    """Return the advice for a case from a new process, its wall seconds, and its processor seconds."""
     begin, before = perf_counter(), getrusage(RUSAGE_CHILDREN)
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         setting = pool.submit(advised, name, measure).result()

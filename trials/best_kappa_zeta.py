@@ -1,20 +1,20 @@
-"""Which κ and ζ small-step theory expects to be best on walks and Boyan chains: nothing is sampled.
+"""Compute the κ and ζ that small-step theory predicts to be best on walks and Boyan chains, without sampling.
 
     python -m trials.best_kappa_zeta             the tasks of the paper: five minutes
-    python -m trials.best_kappa_zeta walk-10     the tasks whose names begin so
+    python -m trials.best_kappa_zeta walk-10     the tasks whose names begin with this word
 
-Prints for the end of a run and for all episodes the best setting of Gradient-DD and of gtd2_to_td, and its error over
-that of TD, whose α is chosen on the same grid; u = ακ‖x‖² of the first step. Beside it stands κ = ζ = 1.
+For the final error and the mean error, the program prints the best setting of Gradient-DD and of gtd2_to_td, and its
+error relative to TD's, whose α is selected from the same grid; u = ακ‖x‖² of the first step. It also prints κ = ζ = 1.
 
-The error of a run has two parts: the start that is not yet forgotten, and the noise. In time counted as n α the mean
+The error of a run has two parts: the initial error that has not yet decayed, and noise. In units of time n α, the mean
 of e = (η, w − w*) follows e' = F e, and its covariance P' = F P + P Fᵀ + α Q, with
 
     F = [ −ζ C     −ζ A ]     Q = [ ζ² E[ρ² δ² x xᵀ]   0 ]      at w*
         [ A_effᵀ     0  ]         [ 0                  0 ]
 
-A_eff is A for GTD2, and Aᵀ becomes Aᵀ + c (C − Aᵀ) for `gtd2_to_td`; Gradient-DD has `averaged_flow` at κα. TD has
-w alone, F = −A and Q without ζ². It is first order: products of successive steps, noise that the size of η or w makes,
-and limits on α are not in it.
+A_eff is A for GTD2. For `gtd2_to_td` Aᵀ becomes Aᵀ + c (C − Aᵀ), and Gradient-DD has `averaged_flow` at κα. For TD the
+state is w alone, F = −A, and Q has no ζ². The theory is of first order: it omits products of successive steps, noise
+that depends on η or w, and limits on α.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ PIECES = 16  # of a run, in each of which α stands still; they grow with the ru
 
 
 class PredictedErrors(NamedTuple):
-    """Root of the mean squared error at the end of a run, and its mean over all episodes; inf where it diverges."""
+    """Final root mean squared error of a run, and its mean over all episodes; inf if it diverges."""
 
     end: float
     mean_error: float
@@ -67,7 +67,7 @@ class SmallSteps:
         self.length = float(task.expected_length)
 
     def flow(self, setting: Setting, alpha: float) -> Array:
-        """Return F of a setting whose step size is now α."""
+        """Return F of a setting at the current step size α."""
         values, p = setting.values, len(self.A)
         if setting.rule.name == "td":
             return -self.A
@@ -78,7 +78,7 @@ class SmallSteps:
         return np.block([[-zeta * self.C, -zeta * self.A], [moved, np.zeros((p, p))]])
 
     def errors(self, setting: Setting) -> PredictedErrors:
-        """Return what is predicted of a setting."""
+        """Return the predicted errors of a setting."""
         if setting.rule.name not in KNOWN:
             raise bad_request("The learner", f"be one of {', '.join(KNOWN)}", Unquoted(setting.rule.name))
         p, alone = len(self.A), setting.rule.name == "td"
@@ -126,7 +126,7 @@ def cases() -> Iterator[Case]:
 
 
 def predicted(theory: SmallSteps, settings: Sequence[Setting]) -> list[tuple[Setting, PredictedErrors]]:
-    """Return the errors of all settings for which theory has one."""
+    """Return the errors of all settings that the theory covers."""
     found = []
     for setting in settings:
         try:

@@ -1,8 +1,8 @@
-"""Does `NetworkControl` learn CartPole? Returns of the greedy policy after 20,000 steps, for five seeds.
+"""Train `NetworkControl` on CartPole for 20,000 steps, and print returns of the greedy policy for five seeds.
 
     python -m trials.cart_pole [--seeds N] [--steps N]
 
-The settings are those of docs/how-to/networks.md.
+The settings are the same as in docs/how-to/networks.md.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ EPISODES = 20  # of the greedy policy
 
 
 def trained(seed: int, steps: int) -> gdd.NetworkControl:
-    """Return a learner after so many steps of Q-learning."""
+    """Return a learner after a number of steps of Q-learning."""
     environment, network = gymnasium.make("CartPole-v1"), gdd.Network(4, hidden=(64,))
     settings = {"alpha": 0.001, "optimiser": "adam", "epsilon": 0.1, "replay": 20_000, "batch": 32}
     agent = gdd.NetworkControl("td", network, actions=2, target_period=200, seed=seed, **settings)

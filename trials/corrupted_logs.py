@@ -1,9 +1,9 @@
-"""Logs that are corrupted on purpose: types for the trial of trust.
+"""Make corrupted logs for the trial of trust.
 
-python -m trials.corrupted_logs          rows and truth of one log of each type
+python -m trials.corrupted_logs          rows and true value of one log of each type
 
-A type is a function of a seed. A corrupted log was valid before one thing was done to it; its truth is that of the
-valid log.
+A type is a function of a seed. Each function corrupts a valid log in one way. The true value is the value of the valid
+log.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ from trials.worlds import TableWorld
 
 
 def other_propensities(seed: int) -> Case:
-    """Propensities of another policy than the one that acted."""
+    """The propensities belong to another policy than the logging policy."""
     known, log, rng = of_kind("tabular", seed)
     factor = rng.uniform(0.4, 1.0, size=(10, 3))
     log["propensity"] = log["propensity"] * factor[log["obs_0"].astype(int), log["action"]]
@@ -25,14 +25,14 @@ def other_propensities(seed: int) -> Case:
 
 
 def other_actions(seed: int) -> Case:
-    """The column of actions stands one row too low."""
+    """The column of actions is shifted down by one row."""
     known, log, _ = of_kind("tabular", seed)
     log["action"] = np.roll(log["action"], 1)
     return case_of(known, log)
 
 
 def random_actions(seed: int) -> Case:
-    """In half of the rows another action was recorded than the one that was taken."""
+    """In half of the rows the recorded action is not the action taken."""
     known, log, rng = of_kind("queue", seed)
     flip = rng.random(len(log["action"])) < 0.5
     log["action"] = np.where(flip, 1 - log["action"], log["action"])
@@ -61,14 +61,14 @@ def no_ends(seed: int) -> Case:
 
 
 def late_ends(seed: int) -> Case:
-    """The flag of the end stands one row too low, in the first row of the next episode."""
+    """The flag of the end is shifted down by one row, into the first row of the next episode."""
     known, log, _ = of_kind("tabular", seed)
     log["terminated"] = np.roll(log["terminated"], 1)
     return case_of(known, log)
 
 
 def limits_as_ends(seed: int) -> Case:
-    """Episodes are cut after 20 steps, and that is recorded as an end."""
+    """Episodes are cut after 20 steps, and recorded as terminated."""
     known = drawn(walk_setting(20, 0.03), seed)
     log = dict(known.log)
     log["terminated"] = log["terminated"] | log["truncated"]
@@ -76,7 +76,7 @@ def limits_as_ends(seed: int) -> Case:
 
 
 def leaked_return(seed: int) -> Case:
-    """A column of the observation was computed from what came later."""
+    """A column of the observation was computed from later rows."""
     known, log, rng = of_kind("queue", seed)
     reward, last = log["reward"], np.append(first_rows(log)[1:] - 1, len(log["reward"]) - 1)
     returns, ends = np.zeros(len(reward)), set(last.tolist())
@@ -88,7 +88,7 @@ def leaked_return(seed: int) -> Case:
 
 
 def rewards_jump(seed: int) -> Case:
-    """In the first half of the log every reward is larger by half of their spread; the truth is that of the second."""
+    """In the first half of the log rewards are larger by half of their spread; the second half is correct."""
     known, log, _ = of_kind("tabular", seed)
     early = np.arange(len(log["reward"])) < len(log["reward"]) // 2
     log["reward"] = log["reward"] + 0.5 * log["reward"].std() * early
@@ -96,7 +96,7 @@ def rewards_jump(seed: int) -> Case:
 
 
 def rewards_drift(seed: int) -> Case:
-    """Rewards fall slowly to what they are today."""
+    """Rewards decrease slowly to their present level."""
     known, log, _ = of_kind("recommender", seed)
     log["reward"] = log["reward"] + np.linspace(0.5, 0.0, len(log["reward"]))
     return case_of(known, log)
@@ -120,7 +120,7 @@ def season(seed: int) -> Case:
 
 
 def heavy_tails(seed: int) -> Case:
-    """Rewards have a Pareto part of index 1.1, of which most logs lack the largest."""
+    """Rewards have a Pareto part of index 1.1; most logs lack its largest values."""
     known, log, rng = of_kind("tabular", seed)
     part = rng.pareto(1.1, size=len(log["reward"]))
     log["reward"] = log["reward"] + part
@@ -129,7 +129,7 @@ def heavy_tails(seed: int) -> Case:
 
 @cache
 def expected_steps() -> float:
-    """Return the discounted number of steps of an episode of the tabular kind under the target."""
+    """Return the discounted number of steps of an episode of the tabular type under the target policy."""
     setting = SETTINGS["tabular"]()
     world = setting.world
     assert isinstance(world, TableWorld)
@@ -138,7 +138,7 @@ def expected_steps() -> float:
 
 
 def copies(seed: int) -> Case:
-    """Every episode stands six times in the log."""
+    """The log has every episode six times."""
     known = drawn(walk_setting(), seed)
     known = known._replace(log=rows_of(known.log, known.log["episode"] < 40))
     count = int(known.log["episode"][-1]) + 1
@@ -147,7 +147,7 @@ def copies(seed: int) -> Case:
 
 
 def copies_of_visits(seed: int) -> Case:
-    """Every visit to the shop stands five times in the log."""
+    """The log has every visit to the shop five times."""
     known = KINDS["recommender"](seed)
     known = known._replace(log=rows_of(known.log, known.log["episode"] < 60))
     count = int(known.log["episode"][-1]) + 1
@@ -162,7 +162,7 @@ def shuffled(seed: int) -> Case:
 
 
 def shuffled_with_next(seed: int) -> Case:
-    """The rows were shuffled; next observations are there, but episodes begin anywhere."""
+    """The rows were shuffled; there are next observations, but episodes begin anywhere."""
     known, log, rng = of_kind("cart pole", seed)
     log = rows_of(log, log["episode"] < SOME)
     return case_of(known, rows_of(without(log, "episode"), rng.permutation(len(log["reward"]))))
@@ -182,21 +182,21 @@ def every_third_missing(seed: int) -> Case:
 
 
 def late_rewards(seed: int) -> Case:
-    """Every reward stands one row too low."""
+    """Every reward is shifted down by one row."""
     known, log, _ = of_kind("tabular", seed)
     log["reward"] = np.roll(log["reward"], 1)
     return case_of(known, log)
 
 
 def early_rewards(seed: int) -> Case:
-    """Every reward stands one row too high."""
+    """Every reward is shifted up by one row."""
     known, log, _ = of_kind("queue", seed)
     log["reward"] = np.roll(log["reward"], -1)
     return case_of(known, log)
 
 
 def part_of_the_state(seed: int) -> Case:
-    """Of CartPole's state the position alone is read."""
+    """Of CartPole's state only the position is read."""
     known, log, _ = of_kind("cart pole", seed)
     log = rows_of(log, log["episode"] < SOME)
     target, seen = known.target, np.column_stack([log[f"obs_{i}"] for i in range(4)])
@@ -213,7 +213,7 @@ def no_coverage(seed: int) -> Case:
 
 @cache
 def narrow_setting() -> Setting:
-    """Return the walk, made by a policy that takes one action alone in half of the states."""
+    """Return the walk with a logging policy that takes only one action in half of the states."""
     setting = walk_setting()
     table = setting.policies["today"](np.arange(11.0)[:, None]).copy()
     table[:5] = [1.0, 0.0]
@@ -221,18 +221,18 @@ def narrow_setting() -> Setting:
 
 
 def far_target(seed: int) -> Case:
-    """A target far from what made the log."""
+    """The target policy differs much from the logging policy."""
     return case_of(KINDS["far target"](seed))
 
 
 def five_episodes(seed: int) -> Case:
-    """Five episodes alone."""
+    """The log has only five episodes."""
     known, log, _ = of_kind("tabular", seed)
     return case_of(known, rows_of(log, log["episode"] < 5))
 
 
 def poor_features(seed: int) -> Case:
-    """Features that do not carry the values: the number of a state, as if it were a quantity."""
+    """The features cannot represent the values: they treat the number of a state as a quantity."""
     known, log, _ = of_kind("tabular", seed)
     return case_of(known, log, features="standard")
 
@@ -269,7 +269,7 @@ CORRUPTED: dict[str, Kind] = {
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print what the kinds are."""
+    """Print the types."""
     parser_of(__doc__).parse_args(words)
     print_kinds(corrupted=CORRUPTED)
 

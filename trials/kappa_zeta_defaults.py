@@ -1,14 +1,15 @@
-"""Better defaults for Gradient-DD than κ = ζ = 1? Searched on some random tasks, tested on others, with equal budgets.
+"""Search for better defaults of Gradient-DD than κ = ζ = 1, and test them on other random tasks.
 
     python -m trials.kappa_zeta_defaults             all tasks: some minutes
-    python -m trials.kappa_zeta_defaults --tasks 2   two tasks of each kind
+    python -m trials.kappa_zeta_defaults --tasks 2   two tasks of each type
 
-Tasks are random MDPs with constant step sizes, 10,000 steps: on-policy, off-policy, and off-policy where TD diverges;
-the goal is the TD fixed point. On the design tasks every (κ, ζ) and every (u, ζ), κ = u/α, is tried with α tuned; the
-pair with the lowest geometric mean over off-policy tasks is proposed. On unseen tasks it stands against all others with
-α alone tuned, and every learner with 144 settings over all its parameters. Settings are chosen on 6 runs and shown on
-10 others. Numbers are geometric means of the error over that of the rival that was best on the 6 runs (TD, TDRC, HTD,
-TDC or GTD2 with 144 settings), with 95 % intervals over tasks. An error counts at most 100 times the rival's.
+Tasks are random MDPs with constant step sizes and 10,000 steps: on-policy, off-policy, and off-policy where TD
+diverges. The goal is the TD fixed point. On the design tasks, the search tries every (κ, ζ) and every (u, ζ) with
+κ = u/α, and tunes α. It proposes the pair with the lowest geometric mean over off-policy tasks. The unseen tasks
+compare this pair with all others, tuning only α, and all learners with 144 settings over all their parameters. Settings
+are selected on 6 runs and tested on 10 others. The numbers are geometric means of the error relative to the best rival
+on the 6 runs (TD, TDRC, HTD, TDC or GTD2 with 144 settings), with 95 % intervals over tasks. Errors are capped at 100
+times the error of the rival.
 """
 
 from collections.abc import Callable, Iterator
@@ -53,20 +54,20 @@ Entrants = dict[str, list[Setting]]
 
 
 class Case(NamedTuple):
-    """A task and the kind it is counted in."""
+    """A task and its type."""
 
     kind: str
     task: Task
 
 
 def cases(first: int, most: int) -> Iterator[Case]:
-    """Yield tasks whose seeds begin at a number, at most so many of each kind."""
+    """Yield tasks whose seeds begin at a number, at most a given number of each type."""
     for kind, number in TASKS.items():
         yield from (Case(kind, aimed(task)) for task in islice(made(kind, first), min(number, most)))
 
 
 def made(kind: str, first: int) -> Iterator[Task]:
-    """Yield tasks of a kind without end."""
+    """Yield tasks of a type without end."""
     if kind == "diverging":
         several = (random_mdp(3, 2, 2, 0.99, seed=seed) for seed in count(first))
         yield from (task for task in several if np.linalg.eigvals(task.moments.A).real.min() < 0)
@@ -77,7 +78,7 @@ def made(kind: str, first: int) -> Iterator[Task]:
 
 
 def aimed(task: Task) -> Task:
-    """Return the task with the TD fixed point for its goal."""
+    """Return the task with the TD fixed point as its goal."""
     return replace(task, goal=task.features @ task.fixed_point)
 
 
@@ -92,7 +93,7 @@ def with_u(u: float, zeta: float, longest: float) -> list[Setting]:
 
 
 def proposals(task: Task) -> Entrants:
-    """Return all pairs (κ, ζ) and (u, ζ) that are searched, with α to tune."""
+    """Return all pairs (κ, ζ) and (u, ζ) of the search, with grids of α."""
     longest = float((task.features**2).sum(axis=1).max())
     found = {
         f"κ = {k:g}, ζ = {z:g}": settings_of("gradient_dd", alpha=MANY, zeta=z, kappa=k) for k in KAPPAS for z in ZETAS
@@ -101,14 +102,14 @@ def proposals(task: Task) -> Entrants:
 
 
 def entrants(task: Task, proposed: list[str]) -> Entrants:
-    """Return who takes part on an unseen task: with α alone tuned, and with 144 settings."""
+    """Return the entrants on an unseen task: with only α tuned, and with 144 settings."""
     alone = {f"{LEARNERS[name].label}, α": settings_of(name, alpha=MANY) for name in PLAIN}
     full = {f"{LEARNERS[name].label}, 144": settings_of(name, **values) for name, values in FULL.items()}
     return {name: proposals(task)[name] for name in proposed} | alone | full
 
 
 def shown(case: Case, who: Entrants) -> dict[str, dict[str, float]]:
-    """Return by measure the error of each entrant over that of the rival that is best on the tuning runs."""
+    """Return by measure the error of each entrant relative to the best rival on the tuning runs."""
     rivals = {f"{name}, rival": settings_of(name, **FULL[name]) for name in RIVALS}
     flat = [setting for some in (who | rivals).values() for setting in some]
     results = run_lanes(case.task, flat, Horizon(steps=STEPS, every=STEPS // 100), runs=TUNED + SHOWN, workers=1)
@@ -116,7 +117,7 @@ def shown(case: Case, who: Entrants) -> dict[str, dict[str, float]]:
 
 
 def over_best_rival(errors: Array, who: Entrants, rivals: Entrants) -> dict[str, float]:
-    """Return the shown errors of all entrants over those of the best rival; errors: (settings, runs)."""
+    """Return the test errors of all entrants relative to the best rival; errors: (settings, runs)."""
     found, at, best = {}, 0, (np.inf, "")
     for name, some in (who | rivals).items():
         ours = errors[at : at + len(some)]
@@ -129,7 +130,7 @@ def over_best_rival(errors: Array, who: Entrants, rivals: Entrants) -> dict[str,
 
 
 def rows(found: dict[str, list[dict[str, float]]]) -> Iterator[tuple[str, ...]]:
-    """Yield for each entrant the geometric mean by kind, and over all tasks with its interval; the lowest first."""
+    """Yield for each entrant the geometric mean by type, and over all tasks with its interval; the lowest first."""
     names = next(iter(found.values()))[0]
     table = {name: {kind: np.log([one[name] for one in some]) for kind, some in found.items()} for name in names}
     for name, kinds in sorted(table.items(), key=lambda item: np.concatenate(list(item[1].values())).mean()):
@@ -144,7 +145,7 @@ def interval(logs: Array) -> str:
 
 
 def held(first: int, most: int, who: Callable[[Task], Entrants]) -> dict[str, dict[str, list[dict[str, float]]]]:
-    """Return by measure and kind what each task showed."""
+    """Return the results of each task by measure and type."""
     found: dict[str, dict[str, list[dict[str, float]]]] = {measure: {} for measure in MEASURES}
     for case in cases(first, most):
         for measure, ratios in shown(case, who(case.task)).items():
@@ -153,7 +154,7 @@ def held(first: int, most: int, who: Callable[[Task], Entrants]) -> dict[str, di
 
 
 def best_of(found: dict[str, list[dict[str, float]]], letter: str) -> str:
-    """Return the proposal, of those that begin with κ or u, with the lowest geometric mean over off-policy tasks."""
+    """Return the proposal with κ or with u that has the lowest geometric mean over off-policy tasks."""
     some = [one for kind, several in found.items() if kind != "on-policy" for one in several]
     names = [name for name in some[0] if name.startswith(letter)]
     return names[select(np.array([np.log([one[name] for one in some]) for name in names]))]
@@ -162,7 +163,7 @@ def best_of(found: dict[str, list[dict[str, float]]], letter: str) -> str:
 def main(words: list[str] | None = None) -> None:
     """Search, then test."""
     parser = parser_of(__doc__)
-    parser.add_argument("--tasks", type=int, default=max(TASKS.values()), help="at most so many tasks of each kind")
+    parser.add_argument("--tasks", type=int, default=max(TASKS.values()), help="largest number of tasks of each type")
     most = parser.parse_args(words).tasks
     head = ("with", *TASKS, "all tasks")
     design = held(DESIGN, most, proposals)
@@ -177,7 +178,7 @@ def main(words: list[str] | None = None) -> None:
 
 
 def over_defaults(found: dict[str, list[dict[str, float]]], name: str) -> str:
-    """Return a proposal over κ = ζ = 1, task by task: the geometric mean with its interval."""
+    """Return a proposal relative to κ = ζ = 1, task by task: the geometric mean with its interval."""
     plain = {"κ = 1, ζ = 1", "Gradient-DD, α"}
     some = [one for several in found.values() for one in several]
     return interval(np.log([one[name] / next(one[key] for key in one if key in plain) for one in some]))

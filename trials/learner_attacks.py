@@ -1,12 +1,13 @@
-"""Attacks on AutoLearner, and streams that change.
+"""Test AutoLearner on hostile tasks and on streams that change.
 
     python -m trials.learner_attacks
 
-Fixed before it was run. Attacks, 10 tasks of 20,000 steps each and 5 runs: one feature; rewards with t-noise of 1.5
-degrees of freedom; weights that start ten times as far off on the other side; ratios of 50; A nearly singular; a Boyan
-chain of 2,000 steps. Told is the error at the end over the first error, and how many runs end above it and above 3 ×.
-Changes, 10 tasks: in the middle of 40,000 steps rewards change sign and size, or the target policy changes. Told is the
-mean error after it over that of an `AutoLearner` that starts there anew.
+The protocol was fixed before the run. There are 10 hostile tasks of each type with 20,000 steps and 5 runs: one
+feature; rewards with t-noise of 1.5 degrees of freedom; initial weights ten times as far off on the other side; ratios
+of 50; a nearly singular A; a Boyan chain with 2,000 steps. The program prints the final error relative to the initial
+error, and the numbers of runs that end above 1 and above 3 times the initial error. In 10 more tasks of 40,000 steps,
+rewards change sign and size in the middle, or the target policy changes. The program prints the mean error after the
+change relative to an `AutoLearner` that starts there.
 """
 
 import json
@@ -27,7 +28,7 @@ FIRST, TASKS, RUNS, STEPS = 76_000_000, 10, 5, 20_000
 
 
 class Attack(NamedTuple):
-    """Where an attack is made, and what it does to the rewards."""
+    """The tasks of an attack, and its effect on the rewards."""
 
     make: Callable[[int], Task]
     steps: int = STEPS
@@ -35,18 +36,18 @@ class Attack(NamedTuple):
 
 
 def off_policy(seed: int) -> Task:
-    """Return a random MDP whose target is not its behaviour."""
+    """Return a random MDP whose target policy differs from its behaviour policy."""
     return random_mdp(14, 3, 6, 0.95, seed=seed)
 
 
 def far_off(seed: int) -> Task:
-    """Return one whose first weights are as far off as −9 times the fixed point."""
+    """Return a task whose initial weights are −9 times the fixed point."""
     task = off_policy(seed)
     return replace(task, initial_weights=-9 * task.fixed_point)
 
 
 def large_ratios(seed: int) -> Task:
-    """Return one whose target nearly always takes an action that is taken one time in fifty."""
+    """Return a task whose target policy nearly always takes an action with behaviour probability 1/50."""
     rng, n = np.random.default_rng(seed), 10
     P, R = rng.dirichlet(np.full(n, 0.3), size=(n, 2)), rng.standard_normal((n, 2, n))
     rare = np.tile([0.98, 0.02], (n, 1))
@@ -74,7 +75,7 @@ ATTACKS = {
 
 
 def ends(attack: Attack) -> Iterator[float]:
-    """Yield the error at the end over the first error, of every task and run."""
+    """Yield the final error relative to the initial error, for every task and run."""
     for seed in range(FIRST, FIRST + TASKS):
         task = cases.aimed_at_the_fixed_point(attack.make(seed))
         for run in range(RUNS):
@@ -87,7 +88,7 @@ def ends(attack: Attack) -> Iterator[float]:
 
 
 def changed(kind: str, seed: int) -> tuple[Task, Task]:
-    """Return a task and what it becomes."""
+    """Return a task before and after its change."""
     before = random_mdp(14, 3, 6, 0.9, seed=seed)
     if kind == "rewards":
         after = replace(before, cumulant=-3 * before.outcomes.reward)
@@ -97,7 +98,7 @@ def changed(kind: str, seed: int) -> tuple[Task, Task]:
 
 
 def after_change(kind: str) -> Iterator[float]:
-    """Yield the mean error after the change over that of a learner that starts there."""
+    """Yield the mean error after the change relative to a learner that starts there."""
     for seed in range(FIRST + 100, FIRST + 100 + TASKS):
         before, after = changed(kind, seed)
         for run in range(RUNS):
@@ -113,7 +114,7 @@ def after_change(kind: str) -> Iterator[float]:
 
 
 def told(values: Array) -> dict[str, Any]:
-    """Return what is told of ratios."""
+    """Return a summary of ratios."""
     mean, tail = np.exp(np.log(values).mean()), np.quantile(values, 0.95)
     above = {"above 1": int((values > 1).sum()), "above 3": int((values > 3).sum())}
     return (

@@ -1,9 +1,10 @@
-"""The tasks of the trial in docs/evidence/auto-learner.md: ten small types, greedy targets, and three large types.
+"""Make the tasks of the trial of AutoLearner: ten small types, greedy targets, and three large types.
 
-    python -m trials.learner_tasks          features, first error and whether TD is stable, of one task of each kind
+    python -m trials.learner_tasks          features, initial error and stability of TD for one task of each type
 
-Each kind is described at its function. TD is mostly unstable in hover, fishery and reach. The targets of improved are
-nearly greedy. Ads, reach and the large kinds have dependent features: the values of the fixed point are unique still.
+The docstring of each function describes its type; docs/evidence/auto-learner.md describes the trial. TD is mostly
+unstable in hover, fishery and reach. The targets of improved are nearly greedy. Ads, reach and the large types have
+dependent features, but the values of the fixed point are still unique.
 """
 
 from collections.abc import Callable, Iterator
@@ -40,7 +41,7 @@ def landing(after: Array, places: Array, width: float) -> Array:
 
 
 def admission(seed: int) -> Task:
-    """Return a call centre that takes calls of 3 kinds, which pay up to 2,000, or turns them away; hat functions."""
+    """Return a call centre that takes calls of 3 types, which pay up to 2,000, or turns them away; hat functions."""
     rng = np.random.default_rng(seed)
     lines, shares, pays = int(rng.integers(8, 21)), rng.dirichlet(np.full(3, 4.0)), rng.uniform(200, 2000, 3)
     busy, call = grid(lines + 1, 3)
@@ -70,7 +71,7 @@ def dice(seed: int) -> Task:
 
 
 def elevator(seed: int) -> Task:
-    """Return a lift with 6 to 9 floors and one call at a time; random Fourier features; first weights not zero."""
+    """Return a lift with 6 to 9 floors and one call at a time; random Fourier features; initial weights not zero."""
     rng = np.random.default_rng(seed)
     floors, p, asked = int(rng.integers(6, 10)), int(rng.integers(10, 31)), rng.uniform(0.2, 0.6)
     floor, call = grid(floors, floors + 1)
@@ -247,18 +248,18 @@ STEPS_IN_TURN = (USUAL, SHORT, LONG)  # of the tasks of a kind
 
 
 def case(make: Callable[[int], Task], seed: int, steps: int) -> Case:
-    """Return the task that is made from a seed, under the name of its kind."""
+    """Return the task of a seed, named after its type."""
     return Case(make.__name__, f"{make.__name__}, seed {seed}, {steps} steps", make(seed), steps)
 
 
 def small_cases(first: int, each: int = 3) -> Iterator[Case]:
-    """Yield so many small tasks of every kind, of 20,000, 2,000 and 50,000 steps in turn."""
+    """Yield a number of small tasks of every type, with 20,000, 2,000 and 50,000 steps in turn."""
     for place, make in enumerate(SMALL):
         yield from (case(make, first + 1000 * place + i, STEPS_IN_TURN[i % 3]) for i in range(each))
 
 
 def greedy_cases(first: int, each: int = 6) -> Iterator[Case]:
-    """Yield so many tasks whose targets are nearly greedy."""
+    """Yield a number of tasks whose targets are nearly greedy."""
     yield from (case(improved, first + 80_000 + i, USUAL) for i in range(each))
 
 
@@ -274,11 +275,11 @@ def long_case(first: int) -> Case:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print a line for each kind."""
+    """Print a line for each type."""
     parser_of(__doc__).parse_args(words)
     made = [*small_cases(1, each=1), *greedy_cases(1, each=1), *large_cases(1)]
     tasks = ((one.kind, aimed_at_the_fixed_point(one.task)) for one in made)
-    head = "kind", "features", "first error", "TD is stable"
+    head = "type", "features", "initial error", "TD is stable"
     facts = ((kind, str(t.n_features), f"{first_error(t):.3g}", str(td_is_stable(t))) for kind, t in tasks)
     print_table(head, facts)
 

@@ -1,11 +1,12 @@
-"""The whole trial of AutoLearner against tuned rivals, as docs/evidence/auto-learner.md fixes it.
+"""Run the whole trial of AutoLearner against tuned rivals (docs/evidence/auto-learner.md).
 
     python -m trials.learner_trial [--reduced] [--steps N] [--done] [--workers N] [--out learner_trial]
 
-Whoever wrote its kinds of tasks had not seen the learner, and whoever designed the learner had not seen them before a
-first trial on other seeds, after which directions got shares of their own. 60 small tasks (6 of each of 10 kinds, of
-20,000, 2,000 and 50,000 steps in turn), 12 greedy targets, 3 large ones and one of 300,000 steps. 2 runs to tune, 3
-to show. It goes on where it was stopped. --reduced runs 18 tasks of nine other kinds, 20,000 steps each.
+The author of the task types had not seen the learner. The designer of the learner had not seen the types before a first
+trial on other seeds, after which the learner gave each direction its own share. There are 60 small tasks
+(6 of each of 10 types, with 20,000, 2,000 and 50,000 steps in turn), 12 greedy targets, 3 large tasks and one task with
+300,000 steps. Rivals are tuned on 2 runs and tested on 3 others. The same command resumes a stopped trial. --reduced
+runs 18 tasks of nine other types with 20,000 steps each.
 """
 
 import json
@@ -41,7 +42,7 @@ def whole() -> list[cases.Case]:
 
 
 def facts_of(rows: list[trial.Row]) -> dict[str, Any]:
-    """Return everything that the page quotes."""
+    """Return all numbers that the page quotes."""
     ends, peaks = ([error / row["start"] for row in rows for error in row[part]] for part in ("ends", "peaks"))
     free, _, tuned = trial.AUTO
     fixed, place, ratio = trial.best_fixed(rows)
@@ -73,8 +74,8 @@ def goal_lines(facts: dict[str, Any]) -> Iterator[str]:
     for name, (averaged, learner, key, bound) in GOALS.items():
         value = facts["rivals averaged" if averaged else "rivals as they are"]["all tasks"][learner][key]
         yield goal_line(name, value, bound)
-    yield goal_line("worst end of a run over its first error", facts["ends"]["worst"], WORST_END)
-    yield goal_line("largest error within a run over its first", facts["peaks"]["worst"], WORST_PEAK)
+    yield goal_line("largest final over initial error", facts["ends"]["worst"], WORST_END)
+    yield goal_line("largest over initial error within a run", facts["peaks"]["worst"], WORST_PEAK)
 
 
 def goal_line(name: str, value: float, bound: float) -> str:
@@ -83,10 +84,10 @@ def goal_line(name: str, value: float, bound: float) -> str:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run the trial and print what came out."""
+    """Run the trial and print the results."""
     parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=Path("learner_trial"))
-    parser.add_argument("--reduced", action="store_true", help="18 tasks of nine other kinds")
+    parser.add_argument("--reduced", action="store_true", help="18 tasks of nine other types")
     parser.add_argument("--steps", type=int, help="steps of every task, in place of its own number")
     parser.add_argument("--done", action="store_true", help="run nothing; show the tasks that are done")
     parser.add_argument("--workers", type=int, default=1)

@@ -1,4 +1,4 @@
-"""How often do the intervals hold the truth? Logs of tasks whose values are known, evaluated one after the other.
+"""Measure how often intervals contain the truth, on logs of tasks with known values.
 
 python -m trials.log_coverage
 """
@@ -12,7 +12,7 @@ from tools.programs import parser_of
 
 
 def trial(logs: int, rows: int) -> dict[str, float]:
-    """Return the share of intervals that hold the truth: of the mean first value, and of the value of every state."""
+    """Return the share of intervals that contain the truth: for the mean initial value, and for every state."""
     starts, states, trusted = [], [], []
     for seed in range(logs):
         task = random_walk(10) if seed % 4 == 0 else realisable(seed)

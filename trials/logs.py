@@ -1,9 +1,9 @@
-"""Valid logs whose truth is known: types of logs for the trials of evaluation, comparison and trust.
+"""Make valid logs with known true values, for the trials of evaluation, comparison and trust.
 
-    python -m trials.logs          rows, episodes and the truth of one log of each kind
+    python -m trials.logs          rows, episodes and true value of one log of each type
 
-A kind is a function of a seed. Its dynamics, its policies and the truth are fixed; the seed draws the log. The truth is
-solved from the table where there is one, else it is the mean of 10,000 episodes of the target policy.
+A type is a function of a seed. The dynamics, the policies and the true value are fixed; the seed draws the log. The
+true value comes from the table if there is one, and otherwise from the mean of 10,000 episodes of the target policy.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ Policy = Callable[[Array], Array]
 
 
 class KnownLog(NamedTuple):
-    """A log, the policy to evaluate, and what the policy is worth.
+    """A log, the policy to evaluate, and the value of the policy.
 
     log       columns by name;  target  observations (n, d) to probabilities (n, actions);  truth  its value
     features  as `evaluate_log` takes them, None for the default
@@ -42,7 +42,7 @@ class KnownLog(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a kind of log is made of: a world, how many episodes, and policies; "today" makes the log."""
+    """The parts of a type of log: a world, the number of episodes, and policies; "today" is the logging policy."""
 
     world: World
     discount: float
@@ -71,7 +71,7 @@ TRUTHS: dict[tuple[int, str], tuple[Setting, float]] = {}  # by the setting, whi
 
 
 def truth_of(setting: Setting, name: str) -> float:
-    """Return what a policy is worth in a setting, computed once."""
+    """Return the value of a policy in a setting, computed once."""
     key = id(setting), name
     if key not in TRUTHS:
         TRUTHS[key] = setting, setting.world.value(setting.policies[name], setting.discount)
@@ -173,7 +173,7 @@ def bandit_setting() -> Setting:
 
 @cache
 def far_setting() -> Setting:
-    """A target that is far from what made the log: ratios alone say little after a few steps."""
+    """The target differs much from the logging policy: ratios alone carry little information after a few steps."""
     one = tabular_setting()
     world = one.world
     assert isinstance(world, TableWorld)
@@ -280,7 +280,7 @@ SETTINGS: dict[str, Callable[[], Setting]] = {
 
 
 def kind(name: str) -> Callable[[int], KnownLog]:
-    """Return a kind of logs: a function of the seed."""
+    """Return a type of logs: a function of the seed."""
     return lambda seed: drawn(SETTINGS[name](), seed)
 
 
@@ -288,14 +288,14 @@ KINDS: dict[str, Callable[[int], KnownLog]] = {name: kind(name) for name in SETT
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print what the kinds are."""
+    """Print the types."""
     parser_of(__doc__).parse_args(words)
     rows = []
     for name, make in KINDS.items():
         one = make(0)
         counts = len(one.log["reward"]), int(one.log["episode"][-1]) + 1
         rows.append((name, *map(str, counts), f"{one.truth:.4g}", f"{one.worth('today'):.4g}"))
-    print_table(("kind", "rows", "episodes", "truth", "today"), rows)
+    print_table(("type", "rows", "episodes", "truth", "today"), rows)
 
 
 if __name__ == "__main__":

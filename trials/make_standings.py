@@ -95,7 +95,7 @@ def read_work(path: Path) -> dict[tuple[str, str], Entry]:
 def missing(
     done: dict[tuple[str, str], Entry], rules: list[Rule], problems: tuple[Problem, ...]
 ) -> Iterator[tuple[Rule, Problem]]:
-    """Yield what the work file lacks, one problem after another."""
+    """Yield the missing entries of the work file, one problem after another."""
     for problem in problems:
         for rule in rules:
             before = done.get((rule.name, problem.name))
@@ -104,7 +104,7 @@ def missing(
 
 
 def main(words: list[str] | None = None) -> None:
-    """Compute what is missing, then write the standings."""
+    """Compute missing entries, then write the standings."""
     parser = parser_of(__doc__)
     parser.add_argument("--work", type=Path, default=Path("standings.jsonl"), help="the work file")
     parser.add_argument("--copy", action="store_true", help="a copy of the random suite, from other seeds")

@@ -1,10 +1,10 @@
-"""Does the DD term help a network? Prediction, control, the spiral, and a ledger that was registered before.
+"""Test whether the DD term helps a network: prediction, control, the spiral, and registered predictions.
 
     python -m trials.networks_trial [--runs 30] [--updates 1500] [--out networks_trial]
 
-Every learner is tuned on 2 seeds and shown on others. Each cell is one file of the folder, so that a trial that was
-stopped continues where it was. The folder also holds networks.csv, networks-mechanism.csv and claims.json; the answer
-and the ledger are printed. It needs the extra `neural`.
+Every learner is tuned on 2 seeds and tested on others. Each cell of the trial is one file of the folder, so the same
+command resumes a stopped trial. The folder also has networks.csv, networks-mechanism.csv and claims.json. The program
+prints the answer and the verdicts on the predictions. It needs the extra `neural`.
 """
 
 import csv
@@ -78,7 +78,7 @@ def mechanism() -> dict[str, Any]:
 
 
 def table_rows(evidence: NetworkEvidence) -> Iterable[tuple[Any, ...]]:
-    """Yield every learner of every cell: the selected setting, and its errors on fresh seeds."""
+    """Yield every learner of every cell: the selected setting, and its errors on test seeds."""
     cells = [("prediction", *key, one) for key, one in evidence.prediction.items()]
     cells += [("control", world, "replay", "adam", one) for world, one in evidence.control.items()]
     return ((*where, label, *learner_row(where[0], facts)) for *where, one in cells for label, facts in one.items())
@@ -113,7 +113,7 @@ def write_findings(folder: Path, evidence: NetworkEvidence, verdicts: list[Claim
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run the trial and print what came out."""
+    """Run the trial and print the results."""
     parser = parser_of(__doc__)
     parser.add_argument("--runs", type=int, default=FULL.shown, help="seeds on which learners are shown")
     parser.add_argument("--updates", type=int, default=FULL.updates, help="updates of a prediction")
@@ -124,7 +124,7 @@ def main(words: list[str] | None = None) -> None:
     write_findings(chosen.out, evidence, verdicts)
     print(*answer(evidence, verdicts), sep="\n")
     for one in verdicts:
-        print(f"\n{one.claim}: {one.statement}\n  {one.counted}\n  {one.finding}")
+        print(f"\n{one.claim}: {one.statement}\n  {one.verdict} ({one.tally})\n  {one.finding}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Valid logs that look odd: more types for the trial of trust.
+"""Make unusual but valid logs for the trial of trust.
 
-python -m trials.odd_logs          rows and truth of one log of each type
+python -m trials.odd_logs          rows and true value of one log of each type
 
 A type is a function of a seed.
 """
@@ -64,7 +64,7 @@ def first_rows(log: Log) -> Array:
 
 @cache
 def walk_setting(steps: int = 200, end: float = 0.1, number: int = 11) -> Setting:
-    """Return a table of ten states; episodes are cut after so many steps."""
+    """Return a table of ten states; episodes are cut after a number of steps."""
     rng = np.random.default_rng(number)
     world = TableWorld.random(rng, 10, 2, end)
     return Setting(world, 0.95, 200, steps, policies_of(world, 0.95, rng), OneHot(10))
@@ -121,7 +121,7 @@ def fixed_horizon(seed: int) -> Case:
 
 @cache
 def goal_setting() -> Setting:
-    """Return a walk of eight states to a goal that alone pays."""
+    """Return a walk of eight states to a goal, the only reward."""
     S = 8
     P, R = np.zeros((S + 1, 2, S + 1)), np.zeros((S + 1, 2))
     for s in range(S):
@@ -158,7 +158,7 @@ def slightly_setting() -> Setting:
 
 @cache
 def anew_setting() -> Setting:
-    """Return a table in which every state is drawn anew, whatever was before."""
+    """Return a table in which every state is drawn independently of the previous one."""
     rng = np.random.default_rng(31)
     world = TableWorld.random(rng, 6, 2, 0.1)
     P = world.P.copy()
@@ -195,7 +195,7 @@ def named_states(seed: int) -> Case:
 
 
 def known_kind(name: str) -> Kind:
-    """Return a kind of trials.logs as it is."""
+    """Return a type of trials.logs without change."""
     return lambda seed: case_of(KINDS[name](seed))
 
 
@@ -208,7 +208,7 @@ VALID: dict[str, Kind] = {name: known_kind(name) for name in SETTINGS if name no
     "a fixed horizon, time in the state": fixed_horizon,
     "only the goal pays": sparse_goal,
     "a behaviour that changes, propensities known": changing_behaviour,
-    "states drawn anew in every step": drawn_anew,
+    "independent states": drawn_anew,
     "states and actions with names": named_states,
 }
 
@@ -220,11 +220,11 @@ def print_kinds(**several: dict[str, Kind]) -> None:
         for name, make in kinds.items():
             one = make(0)
             rows.append((word, name, str(len(one.log["reward"])), f"{one.truth:.4g}"))
-    print_table(("", "kind", "rows", "truth"), rows)
+    print_table(("", "type", "rows", "truth"), rows)
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print what the kinds are."""
+    """Print the types."""
     parser_of(__doc__).parse_args(words)
     print_kinds(valid=VALID)
 

@@ -1,13 +1,13 @@
-"""How far off are values of a target policy, and how often do their intervals hold the truth?
+"""Measure the errors of estimated values of a target policy, and how often intervals contain the truth.
 
     python -m trials.policy_accuracy [--seeds 20] [--kind NAME ...]
 
 headline   the blend of LSTD-Q and the doubly robust estimate, with its interval
 LSTD-Q     its own interval
-DR         the limited doubly robust estimate, its own interval
+DR         the limited doubly robust estimate, with its own interval
 
-The error is the root mean square over seeds, in % of the truth; the half-width likewise. Types of logs are those of
-trials.logs. Seeds from 7000 on were fixed before the evaluation was run on them.
+Errors are root mean squares over seeds, in % of the truth, and so are half-widths. trials.logs has the types of logs.
+The seeds from 7000 on were fixed before the evaluation was run on them.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
 
 def answer(known: KnownLog, seed: int) -> Answer:
-    """Return what is said of one log."""
+    """Return the estimates of one log."""
     found = evaluate_log(known.log, target=known.target, discount=known.discount, features=known.features, seed=seed)
     headline = Interval(found.start_value, *found.start_interval)
     exact = found.parts["LSTD-Q"]

@@ -1,12 +1,12 @@
-"""What following the sentence of a comparison costs, against picking the largest estimate and against not changing.
+"""Measure the regret of following the recommendation, the largest estimate, or the logging policy.
 
     python -m trials.policy_choice [--first 7000] [--logs 200]
 
-Six policies a log, in turn from the types of trials.logs. Regret is what the best of the six is worth more than the
-policy that is followed, in % of the range of the six values. "Tied" is right if the policies that are named differ by
-less than 5 % of the best value, or if the best of all is among them. "Worse" counts sentences that lead to a policy
-that is truly worse than not changing. The rules were set on logs numbered below 500; logs from 7,000 on were fixed
-before the evaluation was run on them.
+Each log has six policies; the types are those of trials.logs, in turn. Regret is the difference between the values of
+the best policy and of the followed policy, in % of the range of the six values. "Tied" is right if the values of the
+named policies differ by less than 5 % of the best value, or if the best policy is among them. "Worse" counts
+recommendations of a policy that is truly worse than the logging policy. The rules were designed on logs numbered below
+500; logs from 7,000 on were fixed before the evaluation was run on them.
 """
 
 from typing import NamedTuple
@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(known: KnownLog, found: PolicyComparison) -> Outcome:
-    """Return what following a comparison leads to."""
+    """Return the result of following a comparison."""
     worth = {name: known.worth(name) for name in known.policies}
     best, low = max(worth, key=lambda name: worth[name]), min(worth.values())
     spread = worth[best] - low
@@ -79,7 +79,16 @@ def main(words: list[str] | None = None) -> None:
         found[name].append(outcome(known, made))
     rows = [line(name, several) for name, several in found.items() if several]
     rows.append(line("all", [one for several in found.values() for one in several]))
-    head = ("kind", "sentence", "largest", "not changing", "differences hold", "single, right", "tied, right", "worse")
+    head = (
+        "type",
+        "sentence",
+        "largest",
+        "not changing",
+        "differences contain truth",
+        "single, right",
+        "tied, right",
+        "worse",
+    )
     print_table(head, rows)
 
 

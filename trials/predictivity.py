@@ -1,9 +1,9 @@
-"""What the standings predict: Kendall's τ between rankings, with intervals over problems.
+"""Measure what the standings predict: Kendall's τ between rankings, with intervals over problems.
 
     python -m trials.predictivity [--copy copy.jsonl] [--double double.jsonl]
 
-The rankings within the shipped standings need no file. The others compare them with the work files of
-`trials.make_standings --copy` and `--double`; where these have fewer learners or problems, only those are compared.
+The rankings within the shipped standings need no file. The other rankings come from the work files of
+`trials.make_standings --copy` and `--double`. If these have fewer learners or problems, only those are compared.
 """
 
 from collections.abc import Sequence

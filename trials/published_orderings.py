@@ -1,10 +1,10 @@
-"""Which orderings that others have published come out here, on Collision, Four Rooms and the problems of TDRC?
+"""Check which published orderings of learners are confirmed on Collision, Four Rooms and the problems of TDRC.
 
     python -m trials.published_orderings
 
-Published are orderings only, and areas that we read off a figure. Tuned over λ, learners have the errors of the shipped
-standings; with a given λ they are tuned by the same search with that λ fixed. An ordering comes out where the whole
-95 % interval of the paired ratio lies on the published side.
+The publications give orderings, and areas that were read off a figure. Learners that are tuned over λ have the errors
+of the shipped standings. For a given λ, the same search tunes the other parameters. An ordering is confirmed if the
+whole 95 % interval of the paired ratio lies on the published side.
 
 Collision, Four Rooms   Ghiassian & Sutton (2021). The authors call TDC GTD.
 TDRC                    Ghiassian et al. (2020), figure 1: area under the root of the mean squared projected Bellman
@@ -48,7 +48,7 @@ MADE: dict[tuple[str, str, float], Array] = {}
 
 
 class Outcome(NamedTuple):
-    """A comparison: what it is of, the ratio with its interval, and the side and bound that were published."""
+    """A comparison: its subject, the ratio with its interval, and the published side and bound."""
 
     words: str
     ratio: Interval
@@ -107,7 +107,7 @@ def high_variance() -> Iterator[Outcome]:
 
 
 def final_errors() -> Iterator[Outcome]:
-    """Yield the final error of ETD over those of others in both Rooms."""
+    """Yield the final error of ETD relative to others in both Rooms."""
     for problem in ("rooms", "rooms-high"):
         yield from compared(problem, ["etd"], ("td", "tdc", "gtd2", "vtrace"), "below", measure=1)
 

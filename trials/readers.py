@@ -1,11 +1,11 @@
-"""Made-up logs through every reader: the same transitions from each form of a log, or a refusal by each.
+"""Read random logs in every format: all formats must give the same transitions, or all must refuse.
 
     python -m trials.readers --count 2000
 
-A log is made of columns of plain cells: observations as columns or as lists, rewards, flags in several spellings, names
-of episodes of several kinds, ratios. Half of the logs get an odd cell. The log is written as a dictionary, a data
-frame, a Parquet file, a CSV file, a .npz file and a .npy file, as far as the form can hold its cells, and read with
-`LogReader`, with and without skipping of bad rows.
+A log consists of columns of plain cells: observations as columns or as lists, rewards, flags in several spellings,
+names of episodes of several types, ratios. Half of the logs get an unusual cell. The log is written as a dictionary, a
+data frame, a Parquet file, a CSV file, a .npz file and a .npy file, if the format can represent its cells, and read
+with `LogReader`, with and without skipping of bad rows.
 """
 
 import csv
@@ -103,13 +103,13 @@ def put_odd_cell(cells: Cells, rng: Random) -> None:
 
 
 def one_kind(cells: list[Any]) -> list[Any]:
-    """Return a column for a form whose columns have one kind: all cells as text if some are text."""
+    """Return a column for a format whose columns have one type: all cells as text if some are text."""
     texts = [isinstance(cell, str) for cell in cells if cell is not None]
     return [cell if cell is None else str(cell) for cell in cells] if any(texts) and not all(texts) else cells
 
 
 def mixes_large(cells: list[Any]) -> bool:
-    """Return whether whole numbers stand beside others that would make them floats, and are too large for floats."""
+    """Return whether a column mixes floats with whole numbers that are too large for floats."""
     whole = [isinstance(cell, int) for cell in cells]
     return not all(whole) and any(isinstance(cell, int) and abs(cell) > 2**53 for cell in cells)
 
@@ -158,7 +158,7 @@ def in_columns(cells: Cells) -> Cells | None:
 
 
 def forms_of(cells: Cells, folder: Path) -> dict[str, Any]:
-    """Return the log in every form that can hold it."""
+    """Return the log in every format that can represent it."""
     kept = {name: pd.Series(column, dtype=object if mixes_large(column) else None) for name, column in cells.items()}
     forms: dict[str, Any] = {"dictionary": cells, "frame": pd.DataFrame(kept)}
     try:
@@ -196,7 +196,7 @@ def reading_of(log: Any, skip: bool) -> Any:
 
 
 def compare(seed: int) -> tuple[Counter[str], str]:
-    """Return counts for one made-up log, and the first disagreement between two forms in words."""
+    """Return counts for one random log, and the first difference between two formats in words."""
     counts: Counter[str] = Counter()
     cells = made_log(Random(seed))
     with tempfile.TemporaryDirectory() as folder:

@@ -1,15 +1,15 @@
-"""What two choices change: how long runs are, and the final 100 steps in place of 100 episodes.
+"""Measure the effect of two choices: the length of runs, and the last 100 steps instead of 100 episodes.
 
     python -m trials.readings [--part lengths | steps] [results]
 
 `results` is the folder of a reproduction at the full scale.
 
-lengths   The paper gives no length for the Boyan chain and for Baird. Curves of all settings are in the store: learners
-          are tuned, as the paper has it, for their error after so many episodes or steps on one half of the runs, and
-          compared on the other half.
-steps     The text of 5.1 averages "the final 100 steps", its captions "the last 100 episodes". The settings that were
-          selected on the walk run again, on 20 new runs of as many steps as 20,000 episodes have on average, and their
-          error is taken after each of the last 100 steps.
+lengths   The paper gives no length for the Boyan chain and for Baird's counterexample. The store has the curves of all
+          settings. Learners are tuned for their error after a number of episodes or steps on one half of the runs, as
+          in the paper, and compared on the other half.
+steps     The text of 5.1 averages "the final 100 steps", its captions "the last 100 episodes". The selected settings of
+          the walk run again on 20 new runs, with as many steps as 20,000 episodes have on average. Their error is the
+          mean over the last 100 steps.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def told(ours: Array, theirs: Array) -> str:
 
 
 def after(results: Results, task: str, line: Line, length: int) -> Array:
-    """Return the errors of a line after so many episodes or steps: tuned on half of the runs, shown on the others."""
+    """Return errors of a line after a number of episodes or steps: tuned on half of the runs, tested on others."""
     settings = list(results.study.settings())
     ours = [settings[place] for place in places(settings, line.has)]
     ends = np.cumsum(results.study.horizon.bin_sizes() * results.study.horizon.every)
@@ -69,7 +69,7 @@ def lengths(store: Path) -> Iterator[tuple[str, ...]]:
 
 
 def final_steps(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Yield the ratios on the walk by size, over the last 100 episodes of fresh runs and over the final 100 steps."""
+    """Yield the ratios on the walk by size, over the last 100 episodes of test runs and over the final 100 steps."""
     study, store = STUDIES["walk"], folder / "results.db"
     evidence = StudyEvidence(Results(study, store))
     for case, (task, *_) in evidence.cases.items():
@@ -94,7 +94,7 @@ def final_steps(folder: Path) -> Iterator[tuple[str, ...]]:
 
 
 def last_episodes(study: Study, store: Path, chosen: dict[str, Setting]) -> dict[str, Array]:
-    """Return the errors over the last 100 episodes on the fresh runs of a reproduction."""
+    """Return the errors over the last 100 episodes on the test runs of a reproduction."""
     (task,) = Results(study, store).tasks
     settings, errors = Results(study, store).errors(task)
     return {name: errors[settings.index(setting)] for name, setting in chosen.items()}

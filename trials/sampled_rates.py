@@ -1,18 +1,18 @@
-"""Rates, predicted and measured: does the slowest mode of sampled runs decay as theory says?
+"""Compare predicted rates with measured rates: the decay of the slowest mode in sampled runs.
 
     python -m trials.sampled_rates
 
-Runs of the lane engine start far from w*, along the slowest mode of the mean dynamics, so far that noise does not
-matter. What is left of it, averaged over independent runs,
+Runs of the lane engine start far from w*, along the slowest mode of the mean dynamics, so that noise is negligible. The
+remaining part, averaged over independent runs,
 
     a_n = v·(mean w_n − w*) / v·v ≈ a_0 (1 − rate)ⁿ
 
-is fitted by a straight line in its logarithm, after the faster modes have gone. The average needs a finite variance:
-where a step size is not stable in mean square (`mean_square`) no number of runs shows the mean.
+is fitted by a straight line in its logarithm, after the faster modes have decayed. The average needs a finite variance:
+if a step size is not stable in mean square (`SquareOperator`), no number of runs shows the mean.
 
-First-order theory is α times the slowest rate of the mean flow. It breaks down as α grows: along trajectories weights
-and states are correlated to order α. Of the exact rate on the walk it misses 5 % (TD) and 10 % (GTD2, Gradient-DD) at
-α = 0.1, a third for the latter at 0.3, and more than half for Gradient-DD at 0.5 and TD at 0.9.
+First-order theory is α times the slowest rate of the mean flow. It fails for large α, because weights and states are
+correlated to order α along trajectories. On the walk it misses the exact rate by 5 % (TD) and 10 % (GTD2, Gradient-DD)
+at α = 0.1, by a third for the latter two at 0.3, and by more than half for Gradient-DD at 0.5 and for TD at 0.9.
 """
 
 from collections.abc import Iterable
@@ -55,7 +55,7 @@ class Measured(NamedTuple):
 
 
 class RateRow(NamedTuple):
-    """One row of `rates_table`. Rates are what the slowest mode loses in one step.
+    """One row of `rates_table`. A rate is the fraction that the slowest mode loses in one step.
 
     iid_first_order         α times the slowest rate of the mean flow with A: independent draws, α → 0
     trajectory_first_order  the same with A_eff of `effective`

@@ -1,8 +1,8 @@
-"""What the mean of each learner converges to, and the largest stable step sizes: two tables of the theory page.
+"""Compute two tables of the theory page: the limit of the mean of each learner, and the largest stable step sizes.
 
     python -m trials.theory_tables
 
-Everything is exact. The limits of the mean square take minutes.
+All results are exact. The limits in mean square take minutes.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,7 @@ from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task, baird, boyan_chain, random_walk
 from gradient_dd.theory import largest_stable_alpha
 from gradient_dd.theory.dynamics import MeanOperator
-from gradient_dd.theory.mean_square import SquareOperator
-from gradient_dd.theory.stability import SPAN, in_row_space, largest_stable, rate_of_alpha
+from gradient_dd.theory.stability import SPAN, SquareOperator, in_row_space, largest_stable, rate_of_alpha
 from tools.programs import parser_of, print_table
 
 RESTING = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")
@@ -39,7 +38,7 @@ def steady_state_bias(task: Task, setting: Setting, sampling: str = "trajectory"
 
 
 def largest_safe_alpha(task: Task, learner: str, sampling: str = "trajectory") -> float:
-    """Return the step size at which the mean square first becomes unstable, to a relative 1 %; 0 where none is stable.
+    """Return the smallest step size that is unstable in mean square, to a relative 1 %; 0 if none is stable.
 
     `exact_limits` gives the same for tasks of which it takes seconds.
     """

@@ -1,9 +1,10 @@
-"""How reliable are verdicts? Corrupted logs that are trusted although the truth is outside, and false alarms.
+"""Measure how reliable verdicts are: trusted logs with the truth outside the interval, and false alarms.
 
-    python -m trials.trust                     all kinds, 20 seeds each
-    python -m trials.trust --only drift        kinds whose names have this word
+    python -m trials.trust                     all types, 20 seeds each
+    python -m trials.trust --only drift        types whose names contain this word
 
-Limits were set on seeds below 2,000; seeds from 7,000 on were fixed before the evaluation was run on them.
+The limits of the checks were chosen on seeds below 2,000. The seeds from 7,000 on were fixed before the evaluation was
+run on them.
 """
 
 from collections import Counter
@@ -21,7 +22,7 @@ FIRST_SEED = 7000
 
 
 class Outcome(NamedTuple):
-    """The verdict on a log, whether the interval holds the truth, and what spoke against trust."""
+    """The verdict on a log, whether the interval contains the truth, and the reasons against trust."""
 
     verdict: str
     holds: bool
@@ -29,7 +30,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(kind: str, seed: int) -> Outcome:
-    """Return what is said of one log; a log that is refused is not trusted."""
+    """Return the verdict on one log; a refused log is not trusted."""
     log, options, truth = (VALID | CORRUPTED)[kind](seed)
     try:
         found = evaluate_log(log, seed=seed, **options)
@@ -51,11 +52,11 @@ def counts_of(outcomes: list[Outcome]) -> tuple[str, ...]:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print the counts of every kind, and the shares over all of them."""
+    """Print the counts of every type, and the shares over all of them."""
     parser = parser_of(__doc__)
-    parser.add_argument("--seeds", type=int, default=20, help="logs of each kind")
+    parser.add_argument("--seeds", type=int, default=20, help="logs of each type")
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
-    parser.add_argument("--only", default="", help="kinds whose names have this text")
+    parser.add_argument("--only", default="", help="types whose names contain this text")
     parser.add_argument("--workers", type=int, default=2, help="processes")
     chosen = parser.parse_args(words)
     seeds = range(chosen.first, chosen.first + chosen.seeds)
@@ -67,12 +68,12 @@ def main(words: list[str] | None = None) -> None:
                 found[kind] = list(pool.map(partial(outcome, kind), seeds))
                 rows.append((kind, *counts_of(found[kind])))
                 print(*rows[-1], sep="  ", flush=True)
-    print_table(("kind", "trust", "care", "not", "refused", "truth inside", "wrong, trusted", "why"), rows)
+    print_table(("type", "trust", "care", "not", "refused", "truth inside", "wrong, trusted", "why"), rows)
     print_shares(found)
 
 
 def print_shares(found: dict[str, list[Outcome]]) -> None:
-    """Print the three shares over all kinds."""
+    """Print the three shares over all types."""
     corrupted: list[Any] = [one for kind, several in found.items() if kind in CORRUPTED for one in several]
     valid = [one for kind, several in found.items() if kind in VALID for one in several]
     if corrupted:

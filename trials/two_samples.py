@@ -1,4 +1,4 @@
-"""Does PGTD2 win on Collision at λ = 0 because it uses its sample twice?
+"""Test whether PGTD2 is best on Collision at λ = 0 because it uses its sample twice.
 
     python -m trials.two_samples
 
@@ -7,8 +7,8 @@ PGTD2 without a trace, with an independent second sample in its second half step
     η_m = η + β (ρ δ − x·η) x,              w_m = w + α ((x·η) x − ρ γ (x·η) x')
     η ← η + β (ρ₂ δ_m − x₂·η_m) x₂,         w ← w + α ((x₂·η_m) x₂ − ρ₂ γ₂ (x₂·η_m) x₂')
 
-The published learner takes the same sample twice, and then does not converge to the TD fixed point. Here the second
-sample comes from a stream of its own. With `reuse` it is `pgtd2` itself. Both are tuned on 20 runs and tested on 50.
+The published learner uses the same sample twice, and then does not converge to the TD fixed point. Here the second
+sample comes from a separate stream. With `reuse` the learner is `pgtd2`. Both are tuned on 20 runs and tested on 50.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def main(words: list[str] | None = None) -> None:
 
 
 class Samples(NamedTuple):
-    """What happens at one step in every run: x and x' (runs, p); reward, discount and ρ (runs,)."""
+    """The transitions of one step in every run: x and x' (runs, p); reward, discount and ρ (runs,)."""
 
     x: Array
     x_next: Array
@@ -87,7 +87,7 @@ def mean_error_of_pgtd2(
 
 
 def gtd2_step(sample: Samples, w: Array, eta: Array, alpha: Array, beta: Array) -> tuple[Array, Array]:
-    """Return how GTD2 moves w and η, (settings, runs, p) each."""
+    """Return the moves of w and η by GTD2, (settings, runs, p) each."""
     x, x_next, reward, discount, rho = sample
     x_w, next_w, x_eta = (np.einsum("srp,rp->sr", v, y) for v, y in ((w, x), (w, x_next), (eta, x)))
     delta = reward + discount * next_w - x_w
@@ -102,7 +102,7 @@ def columns(tasks: Sequence[Task], runs: Sequence[int], seed: int, steps: int) -
 
 
 def samples(tasks: Sequence[Task], features: Array, outcome: NDArray[np.int32]) -> Samples:
-    """Return what the outcomes of one step mean; tasks differ in their features alone."""
+    """Return the transitions of the outcomes of one step; tasks differ only in their features."""
     table, run = tasks[0].transitions, np.arange(len(outcome))
     return Samples(
         features[run, table.row[outcome]],

@@ -1,4 +1,4 @@
-"""Rules that set their own step sizes, with their defaults, beside AutoLearner on one task.
+"""Compare AutoLearner with rules that adapt their own step sizes, on one task and with their defaults.
 
     python -m trials.untuned_rivals
 
@@ -6,7 +6,8 @@
     Autostep  a step size for each feature, μ = 0.01, τ = 10⁴              Mahmood et al. (2012)
     TIDBD     the same by meta-gradients of TD, θ = 0.01                   Kearney et al. (2018)
 
-All follow TD's ρ δ x. Autostep and TIDBD begin at 0.1 over the mean of ‖x‖². Each is measured as it is and averaged.
+All follow TD's ρ δ x. Autostep and TIDBD begin at 0.1 over the mean of ‖x‖². Each is measured with its last weights and
+with averaged weights.
 """
 
 import numba
@@ -49,7 +50,7 @@ def advance(rule, w, mean, state, steps, x, x_next, reward, discount, rho):  # p
 
 
 def mean_errors(road: Road) -> dict[str, float]:
-    """Return the mean error over a run of every rule, as it is and averaged; nothing where features are sparse."""
+    """Return the mean error of every rule over a run, with last and averaged weights; nothing for sparse features."""
     found = {}
     for place, name in enumerate(RULES if not road.sparse else ()):
         w = np.array(road.task.initial_weights, dtype=float)

@@ -1,4 +1,4 @@
-"""Small worlds that make logs quickly: tables, CartPole, Mountain Car and a shop; many episodes at once.
+"""Simulate small worlds that make logs quickly: tables, CartPole, Mountain Car and a shop.
 
 python -m trials.worlds
 """
@@ -26,7 +26,7 @@ class World:
         self.begin, self.step = begin, step
 
     def log(self, policy: Policy, episodes: int, steps: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Return a log as columns, episode after episode; what goes on after `steps` steps is cut."""
+        """Return a log as columns, episode after episode; longer episodes are cut after `steps` steps."""
         seen, alive, rows = self.begin(episodes, rng), np.arange(episodes), []
         for t in range(steps):
             chances = policy(seen)
@@ -46,7 +46,7 @@ class World:
         return columns | {"terminated": ended[order], "truncated": cut[order], "propensity": chance[order]}
 
     def value(self, policy: Policy, discount: float) -> float:
-        """Return the mean discounted return of a policy, over EPISODES episodes; nothing of them is kept."""
+        """Return the mean discounted return of a policy over EPISODES episodes."""
         rng = np.random.default_rng(12345)
         seen, total = self.begin(EPISODES, rng), 0.0
         for t in range(int(np.ceil(np.log(1e-3) / np.log(discount)))):
@@ -110,13 +110,13 @@ class TableWorld(World):
         return np.eye(Q.shape[1])[Q.argmax(axis=1)]
 
     def value(self, policy: Policy, discount: float) -> float:
-        """Return what a policy is worth where episodes begin."""
+        """Return the value of a policy at the start of episodes."""
         table = policy(np.arange(len(self.ends), dtype=float)[:, None])
         return float(self.start @ self.values(table, discount))
 
 
 def cart_pole() -> World:
-    """Return CartPole as Gymnasium has it."""
+    """Return Gymnasium's CartPole."""
 
     def begin(n: int, rng: np.random.Generator) -> Array:
         return rng.uniform(-0.05, 0.05, size=(n, 4))
@@ -135,7 +135,7 @@ def cart_pole() -> World:
 
 
 def mountain_car() -> World:
-    """Return Mountain Car as Gymnasium has it, begun anywhere in the valley with any speed."""
+    """Return Gymnasium's Mountain Car, which starts anywhere in the valley with any speed."""
 
     def begin(n: int, rng: np.random.Generator) -> Array:
         return np.column_stack([rng.uniform(-1.0, 0.3, size=n), rng.uniform(-0.03, 0.03, size=n)])
@@ -150,7 +150,7 @@ def mountain_car() -> World:
 
 
 def recommender() -> World:
-    """Return a shop: a customer has a taste for three kinds of things and grows tired; a good match keeps them."""
+    """Return a shop: a customer has a taste for three types of things and grows tired; a good match keeps them."""
 
     def begin(n: int, rng: np.random.Generator) -> Array:
         return np.column_stack([rng.standard_normal((n, 3)), np.zeros(n)])

@@ -1,4 +1,4 @@
-"""What the engine is measured against: the C of `baseline.c`, compiled on the spot, and a plain NumPy loop."""
+"""The baselines of the engine: the C program `baseline.c`, compiled on the spot, and a plain NumPy loop."""
 
 import ctypes
 import shutil
@@ -36,9 +36,9 @@ def structure(fields: str) -> type[ctypes.Structure]:
 
 @cache
 def library(lanes: int, one_hot: bool, width: int = 0, fused_multiply_add: bool = True) -> ctypes.CDLL | None:
-    """Return the baseline compiled for blocks of so many lanes, or None where there is no C compiler that takes it.
+    """Return the baseline compiled for blocks of a number of lanes, or None without a suitable C compiler.
 
-    `width` is how many rows the table has for each outcome; by default 2 for one-hot features, 3 for others.
+    `width` is the number of rows of the table for each outcome; by default 2 for one-hot features, 3 for others.
     """
     switches = [f"-DB={lanes}", f"-DONE_HOT={int(one_hot)}", f"-DWIDTH={width or (2 if one_hot else 3)}"]
     switches += [] if fused_multiply_add else ["-ffp-contract=off"]
@@ -46,7 +46,7 @@ def library(lanes: int, one_hot: bool, width: int = 0, fused_multiply_add: bool 
 
 
 def compiled(source: Path, *switches: str) -> ctypes.CDLL | None:
-    """Return a C file as a library, or None where there is no C compiler that takes it."""
+    """Return a C file as a library, or None without a suitable C compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         return None

@@ -3,12 +3,12 @@
 #
 # *Gradient Descent Temporal Difference-difference Learning* (Zhu & Murray, 2022,
 # [arXiv:2209.04624](https://arxiv.org/abs/2209.04624)) proposes **Gradient-DD**, a learner for value prediction.
-# This notebook writes its update in NumPy, compares it with TD and GTD2 on a random walk, and shows what its gain
-# depends on.
+# This notebook writes its update in NumPy, compares it with TD and GTD2 on a random walk, and shows that its gain
+# depends on the order of the data.
 #
 # A transition has the features x of a state, a reward r, a discount γ and the features x' of the next state. The
-# predicted value is x·w. Gradient-DD keeps a second weight vector η, as GTD2 does, and adds a penalty on the change of
-# the values since the last step:
+# predicted value is x·w. Gradient-DD keeps a second weight vector η, as GTD2 does, and adds a penalty on the change in
+# values since the last step:
 #
 #     δ = r + γ x'·w − x·w
 #     η ← η + β (δ − x·η) x
@@ -75,9 +75,9 @@ print(f"largest difference to the weights above: {abs(agent.w - w).max():.1e}")
 # %% [markdown]
 # ## 3. A sweep of the step size
 #
-# A fair comparison tries many step sizes and repeats each of them. A `Study` says what is compared; `run` computes it
-# and keeps the results in a file. All learners see the same transitions. `tapered(1000)` is the paper's schedule of the
-# step size.
+# A fair comparison tries many step sizes and repeats each of them. A `Study` describes the comparison; `run` computes
+# it and stores the results in a file. All learners see the same transitions. `tapered(1000)` is the paper's step-size
+# schedule.
 
 # %%
 alphas = np.geomspace(0.01, 1.0, 15)
@@ -99,14 +99,14 @@ results.plot("step_sizes", measure="mean_error")
 results.plot("curves", measure="mean_error")
 
 # %% [markdown]
-# Gradient-DD learns much faster than GTD2, whose gradient it follows, and at first faster than TD. At the end TD is
-# more accurate.
+# Gradient-DD learns much faster than GTD2, whose gradient it follows, and initially faster than TD. TD has the lower
+# final error.
 #
 # ## 4. Where the gain comes from: the order of the data
 #
-# A GTD2 step also moves the value of the *next* state, by −αγ (x·η), whatever the error there is. Along a
-# trajectory the next state is the current state of the following step, so the penalty sees this move and undoes a
-# fraction κα of it (for one-hot features). If the transitions arrive in random order, it cannot.
+# A GTD2 step also moves the value of the *next* state, by −αγ (x·η), regardless of the error there. Along a
+# trajectory the next state is the current state of the following step, so the penalty undoes a fraction κα of this
+# move (for one-hot features). If the transitions arrive in random order, it has no such effect.
 
 # %%
 grids = [
@@ -124,16 +124,15 @@ table = pd.DataFrame({"in order": errors["trajectory"], "shuffled": errors["iid"
 table.round(3)
 
 # %% [markdown]
-# In order, a larger κ brings Gradient-DD from GTD2 to TD, and at κα = 1 it is as fast as TD.
-# Shuffled, no κ helps. The theorem of the paper assumes shuffled data; all its experiments have ordered
-# data.
+# With ordered data, Gradient-DD approaches TD as κ increases, and is as fast as TD at κα = 1. With shuffled data, no
+# κ helps. The theorem of the paper assumes shuffled data, but all of its experiments have ordered data.
 
 # %% [markdown]
 # ## 5. Baird's counterexample from two starts
 #
 # The paper reports that Gradient-DD reaches an error of zero on Baird's counterexample, where TD diverges. With 20
-# states the slowest part of the error hardly decays. How much of it the initial weights contain decides what is left.
-# So compare the paper's initial weights with random ones:
+# states the slowest component of the error hardly decays, so the final error depends on its share in the initial
+# weights. Compare the paper's initial weights with random ones:
 
 # %%
 starts = {"initial weights of the paper": {}, "random initial weights": {"start_seed": 11}}
@@ -158,11 +157,11 @@ ax.minorticks_off()
 ax.legend(frameon=False)
 
 # %% [markdown]
-# Only from the paper's initial weights, and only near one step size, the error seems to vanish.
+# The error seems to vanish only with the paper's initial weights, and only near one step size.
 #
 # ## Where next
 #
-# - [What Gradient-DD does](../explanation/what-gradient-dd-does.md) explains the effect and says when the method helps.
+# - [What Gradient-DD does](../explanation/what-gradient-dd-does.md) explains the effect and when to use the method.
 # - `gradient-dd reproduce` repeats all experiments at the paper's scale; [the paper, claim by
 #   claim](../evidence/paper.md) has the verdicts.
 # - [Your own update rule](your-own-rule.ipynb) is the next notebook.

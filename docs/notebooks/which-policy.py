@@ -1,16 +1,16 @@
 # %% [markdown]
 # # Which policy should I ship?
 #
-# A shop shows one of three banners at each page view. A program has chosen them at random for a while and logged what
-# happened. Two other policies could replace it. What is each of them worth, and can the numbers be trusted?
+# A shop shows one of three banners at each page view. A program has chosen the banners at random and logged the
+# results. Two other policies could replace this program. How much is each policy worth, and can you trust the numbers?
 #
-# The log is simulated here, so the answer can be compared with the truth at the end.
+# The log is simulated, so you can compare the answer with the truth at the end.
 
 # %% [markdown]
 # ## 1. A log
 #
-# The interest of a visitor decides whether they buy and whether they leave. Each banner changes the interest. A row of
-# the log is one page view.
+# The interest of a visitor determines the probabilities of buying and of leaving. Each banner changes the interest. A
+# row of the log is one page view.
 
 # %%
 import numpy as np
@@ -69,8 +69,8 @@ targets = {
 # %% [markdown]
 # ## 3. The comparison
 #
-# Columns with usual names are found; `interest` is named here. The discount 0.9 makes a purchase one page later worth
-# 90 %.
+# `compare` finds columns with usual names, so you name only `interest`. With a discount of 0.9, a purchase one page
+# later is worth 90 %.
 
 # %%
 columns = {"observation": ["interest"]}
@@ -100,12 +100,12 @@ corrupted.frame()[["name", "value", "low", "high", "verdict"]].round(3)
 print(corrupted.sentence)
 
 # %% [markdown]
-# The numbers look as plausible as before. The verdict *not* keeps you from using them, and the sentence says which
-# check failed: importance ratios average to 1 if the propensities are right.
+# The numbers look as plausible as before. The verdict *not* warns you not to use them, and the sentence names the
+# check that failed: importance ratios have a mean of 1 if the propensities are correct.
 #
 # ## 5. The truth
 #
-# Because this shop is a simulation, every policy can be played:
+# Because this shop is a simulation, you can run every policy:
 
 # %%
 truth = {}

@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Your own update rule
 #
-# You have an idea for an update. This notebook writes it as a function of a few numbers, checks it, sweeps it next to
-# learners of the package, and ranks it among all of them on 45 problems.
+# You have an idea for an update rule. This notebook writes it as a function of a few numbers, checks it, compares it
+# with learners of the package, and ranks it among all of them on 45 problems.
 
 # %% [markdown]
 # ## 1. Write it
 #
 # Every learner of this family moves its weights along a few directions: the features x of the state, the features x'
-# of the next state, or a trace. A rule returns how far, from scalars that it asks for by name. The example is TDC with
-# the penalty of Gradient-DD.
+# of the next state, or a trace. A rule asks for scalars by name and returns the coefficients of these moves. The
+# example is TDC with the penalty of Gradient-DD.
 
 # %%
 from dataclasses import replace
@@ -51,15 +51,15 @@ RULE
 # %% [markdown]
 # ## 2. Check it
 #
-# `check_learner` runs the tests that every learner of the package passes: the step does what `expected` says, the
-# update vanishes at the TD fixed point, the compiled rule gives the same numbers as the interpreted one, and more. It
-# raises an error if a test fails, and returns what it could not check. Here nothing is left:
+# `check_learner` runs the tests that every learner of the package passes. For example, the step must agree with
+# `expected`, the mean update must vanish at the TD fixed point, and the compiled rule must give the same numbers as the
+# interpreted rule. It raises an error if a test fails, and returns a sentence for each test that it could not run:
 
 # %%
 gdd.testing.check_learner(RULE)
 
 # %% [markdown]
-# A wrong sign is found at once:
+# It detects a wrong sign:
 
 
 # %%
@@ -103,9 +103,9 @@ results.best_frame("mean_error")
 # %% [markdown]
 # ## 4. Rank it
 #
-# One task says little. `rank` tunes the rule on 45 problems with the same budget as every learner of the package, and
-# tests the selected settings on other runs. The results of the other learners ship with the package, so only the new
-# rule is computed. The values to try come from its parameters, here from `grid=(1.0, 8.0)` of κ.
+# A single task is weak evidence. `rank` tunes the rule on 45 problems with the same budget as every learner of the
+# package, and tests the selected settings on other runs. The results of the other learners ship with the package, so
+# `rank` runs only the new rule. It tries the values in the `grid` of each parameter, here 1 and 8 for κ.
 
 # %%
 standing = gdd.rank(RULE, against=["tdc", "td"])
@@ -124,7 +124,7 @@ standing.plot("heat")
 standing.plot("ratios")
 
 # %% [markdown]
-# For a paper there are `standing.to_latex()`, `standing.problem_frame()` and the paragraph on the setup:
+# For a publication, use `standing.to_latex()`, `standing.problem_frame()` and this paragraph on the setup:
 
 # %%
 print(standing.setup)
@@ -134,5 +134,5 @@ print(standing.setup)
 #
 # ## Where next
 #
-# - [The standings](../evidence/standings.md) explain the protocol and what the ranks can and cannot show.
-# - [Add a learner](../how-to/add-a-learner.md) lists all signals, traces and memory, and puts a rule into the package.
+# - [Standings](../evidence/standings.md) explains the protocol and the limits of the ranks.
+# - [Add a learner](../how-to/add-a-learner.md) lists all signals, and explains how to add a rule to the package.

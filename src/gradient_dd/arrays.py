@@ -77,30 +77,27 @@ def sparse_numbers(what: str, matrix: Any, largest: float = np.inf) -> sp.csr_ma
 def is_masked(value: Any) -> bool:
     """Return whether a value is a masked array, or a list with one."""
     rows = value if isinstance(value, list | tuple) else ()
-    return isinstance(value, np.ma.MaskedArray) or any(isinstance(row, np.ma.MaskedArray) for row in rows)
+    return any(isinstance(one, np.ma.MaskedArray) for one in (value, *rows))
 
 
 def check_memory(what: str, size: float, hint: str) -> None:
-    """Raise if a table or matrix of `size` bytes would exceed `memory_limit`; called before the allocation."""
-    limit = memory_limit()
-    if size > limit:
-        rule = f"take at most {in_words(limit)}, which is half of the memory here"
-        if MEMORY in os.environ:
-            rule = f"take at most {in_words(limit)}, which {MEMORY} allows"
-        raise bad_request(what, rule, Unquoted(in_words(float(min(size, 10**300)))), hint)
+    """Raise if a table or matrix of `size` bytes is too large; called before the allocation.
 
-
-def memory_limit() -> float:
-    """Return the largest size of one table or matrix: GRADIENT_DD_MEMORY, or half of the memory of this machine."""
-    if MEMORY in os.environ:
-        try:
-            return float(os.environ[MEMORY])
-        except ValueError:
-            raise bad_request(MEMORY, "be a number of bytes, e.g. 4e9", os.environ[MEMORY]) from None
+    The limit is GRADIENT_DD_MEMORY, or half of the memory of this machine.
+    """
+    reason, given = "is half of the memory here", os.environ.get(MEMORY)
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
-    except (AttributeError, OSError, ValueError):  # the system does not report it
-        return 2.0**32
+        if given is not None:
+            limit, reason = float(given), f"{MEMORY} allows"
+        else:
+            limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
+    except (AttributeError, OSError, ValueError):
+        if given is not None:
+            raise bad_request(MEMORY, "be a number of bytes, e.g. 4e9", given) from None
+        limit = 2.0**32  # the system does not report its memory
+    if size > limit:
+        rule = f"take at most {in_words(limit)}, which {reason}"
+        raise bad_request(what, rule, Unquoted(in_words(float(min(size, 10**300)))), hint)
 
 
 def in_words(size: float) -> str:

@@ -3,19 +3,15 @@
 *What* must be *rule*. Got *value*. Did you mean …?
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import wraps
 from math import inf, isfinite, nan
 from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
-from warnings import warn
+from typing import Any
 
-P = ParamSpec("P")
-R = TypeVar("R")
 LONGEST = 80  # most characters of a value in a message
 LONGEST_NAME = 255  # most bytes of a file name, on all common file systems
 MOST_BITS = 10_000  # of a printed integer: Python refuses to print more than 4,300 digits
@@ -74,27 +70,6 @@ def foreign(what: str, rule: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise bad_request(what, rule, Unquoted(f"{type(error).__name__}: {error}")) from error
-
-
-def deprecated(since: str, removed: str, instead: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for an old name of the public surface; each call warns and says what to use instead.
-
-    @deprecated(since="1.1", removed="2.0", instead="Learner.restart")
-    """
-
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        sentence = (
-            f"{function.__qualname__} is deprecated since {since} and will be removed in {removed}. Use {instead}."
-        )
-
-        @wraps(function)
-        def warned(*arguments: P.args, **keywords: P.kwargs) -> R:
-            warn(sentence, DeprecationWarning, stacklevel=2)
-            return function(*arguments, **keywords)
-
-        return warned
-
-    return decorate
 
 
 def bad_request(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
@@ -200,5 +175,9 @@ def shortened(value: Any) -> str:
 
 def one_line(text: str) -> str:
     """Return a text on one line, without characters that a terminal would obey."""
-    line = " ".join(text.split())
-    return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+    return printable(" ".join(text.split()))
+
+
+def printable(text: str) -> str:
+    """Return a text with its invisible characters escaped, such as control characters and direction marks."""
+    return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)

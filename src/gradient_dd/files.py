@@ -1,8 +1,8 @@
 """The one form of saved files: a .npz of plain arrays, one of them a JSON header with the checksum of all of it.
 
-Learners, questions and evaluations are saved with `write_file` and read with `open_saved`. A flipped bit is never read
-as another number, nothing is unpickled, and nothing is allocated before the sizes in the headers were compared with
-the size of the file.
+Learners, questions and networks are saved with `write_file` and read with `open_saved`. A flipped bit is never read as
+another number, nothing is unpickled, and nothing is allocated before the sizes in the headers are compared with the
+size of the file.
 """
 
 import json
@@ -28,7 +28,7 @@ ODD = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, V
 
 
 class FileKind(NamedTuple):
-    """What a file holds: a short name, the words of a sentence about it, and the version of its content."""
+    """The content of a file: a short name, the words for error messages, and a version."""
 
     name: str
     words: str
@@ -36,11 +36,11 @@ class FileKind(NamedTuple):
 
 
 class DamagedFileError(ValueError):
-    """The file is not a .npz file of plain arrays, or not whole; the text says why."""
+    """The file is not a .npz file of plain arrays, or it is damaged; the text says why."""
 
 
 def write_file(path: Any, kind: FileKind, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Write a header of JSON values and arrays to a new file, then put that file in its place in one step."""
+    """Write a header of JSON values and arrays to a new file, then move it to `path` in one step."""
     target = file_path(f"The path of the {kind.name}", path)
     plain = {name: np.asanyarray(array) for name, array in arrays.items()}
     facts = {"kind": kind.name, "version": kind.version, **header}
@@ -58,7 +58,7 @@ def write_file(path: Any, kind: FileKind, header: Mapping[str, Any], arrays: Map
 
 @contextmanager
 def replaced(target: Path) -> Iterator[Path]:
-    """Yield the path of a new file that takes the place of `target` in one step; if writing it fails, remove it."""
+    """Yield the path of a new file that replaces `target` in one step; if writing it fails, remove it."""
     check_regular(target)  # a device would be replaced too
     part = target.with_name(f"gradient-dd-{token_hex(8)}.part")  # threads, and containers with one pid, share no name
     try:
@@ -71,10 +71,10 @@ def replaced(target: Path) -> Iterator[Path]:
 
 
 def check_regular(file: Path) -> None:
-    """Raise if a path names a pipe or a device: opening one could wait for ever, and SQLite leaves a journal beside."""
+    """Raise if a path names a pipe or a device: opening one could wait forever, and SQLite would leave a journal."""
     try:
         odd = file.exists() and not (file.is_file() or file.is_dir())
-    except (OSError, ValueError):  # whoever opens it says what is wrong
+    except (OSError, ValueError):  # opening the file will report the problem
         odd = False
     if odd:
         raise bad_request(f"{str(file)!r}", "be a regular file", Unquoted("a pipe or a device"))
@@ -91,10 +91,10 @@ def checksum(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
 
 @contextmanager
 def open_saved(path: Any, kind: FileKind) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the header and the arrays of a saved file. What is wrong with them is said in one sentence.
+    """Yield the header and the arrays of a saved file; any problem is reported in one sentence.
 
-    That holds for the body of the `with` statement too: an ordinary error that odd content raises there means that the
-    file is not what it should be.
+    This includes the body of the `with` statement: an ordinary error that odd content raises there means that the file
+    is damaged.
     """
     place = file_path(f"The path of the {kind.name}", path)
     try:
@@ -127,34 +127,34 @@ def read_arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any
     with opened_npz(path) as file:
         shapes = check_sizes(file, names)
         file.seek(0)
-        with np.load(file, allow_pickle=False) as archive:  # it has a checksum of every array, and compares it here
+        with np.load(file, allow_pickle=False) as archive:  # it checks the checksum of every array
             return {name: archive[name] for name in (shapes if names is None else names)}
 
 
 def array_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays of a .npz file by name, from their headers; it raises as `read_arrays` does."""
+    """Return the shapes of the arrays of a .npz file by name, from their headers; raise like `read_arrays`."""
     with opened_npz(path) as file:
         return check_sizes(file, ())
 
 
 @contextmanager
 def opened_npz(path: Path) -> Iterator[IO[bytes]]:
-    """Yield an open .npz file; what goes wrong in the body is a DamagedFileError."""
+    """Yield an open .npz file; any error in the body becomes a DamagedFileError."""
     check_regular(path)
     with path.open("rb") as file:
         try:
             yield file
         except (DamagedFileError, GradientDDError):
             raise
-        except Exception as error:  # what `zipfile`, `zlib` and NumPy raise for damaged bytes has no common class
+        except Exception as error:  # `zipfile`, `zlib` and NumPy raise errors without a common class
             words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise DamagedFileError(words) from None
 
 
 def check_sizes(file: IO[bytes], names: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of all arrays of an open .npz file, which are numbers or text, as large as headers say.
+    """Return the shapes of all arrays of an open .npz file; raise unless they are numbers or text and fit in the file.
 
-    No array may be larger than the file, unpacked, can hold, nor those with `names` (None: all) than memory allows.
+    The arrays with `names` (None: all) must also fit in memory.
     """
     size, shapes, wanted = os.fstat(file.fileno()).st_size, {}, 0
     with ZipFile(file) as archive:

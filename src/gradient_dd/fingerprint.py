@@ -1,4 +1,4 @@
-"""Fingerprints: short names for what a result depends on, so that old and new are never mixed."""
+"""Fingerprints: short names for everything a result depends on, so that old and new results are never mixed."""
 
 import ast
 import json
@@ -20,7 +20,7 @@ def fingerprint(*parts: Any) -> str:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return the same data with Python's own numbers and texts in place of those of NumPy."""
+    """Return the same data with NumPy scalars replaced by Python's own numbers and texts."""
     if depth > DEEPEST:
         raise bad_request("A value", f"have at most {DEEPEST} lists inside one another", value)
     if isinstance(value, dict):
@@ -38,9 +38,9 @@ def digest(text: str) -> str:
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """Return what a function is, in a form that comments and layout do not change.
+    """Return the code of a function, in a form that comments and layout do not change.
 
-    A function without source (typed at a prompt) is its bytecode. What it calls is not looked into.
+    Without source (typed at a prompt) this is the bytecode. Functions that it calls are not included.
     """
     if not hasattr(function, "__code__"):
         return repr(function)  # a record that can be called, such as a schedule's
@@ -54,7 +54,7 @@ def code_of(function: Callable[..., Any]) -> str:
 
 
 def lambda_source(function: Callable[..., Any]) -> str:
-    """Return the source of a lambda alone, whatever else stands in its lines."""
+    """Return the source of a lambda alone, without the rest of its lines."""
     code = function.__code__
     lines, _ = findsource(function)
     places = {(line, column) for line, _, column, _ in code.co_positions() if line is not None}
@@ -66,11 +66,11 @@ def lambda_source(function: Callable[..., Any]) -> str:
     return ast.unparse(next(iter(found)))
 
 
-LIBRARIES = ("gradient_dd", "jax", "numpy", "optax", "scipy")  # their functions go by name, not by code
+LIBRARIES = ("gradient_dd", "jax", "numpy", "optax", "scipy")  # functions identified by name, not by code
 
 
 def made_of(value: Any, depth: int = 0) -> Any:
-    """Return what a value is made of, as plain data: of a function its code, and what it encloses."""
+    """Return a value as plain data for a fingerprint; a function becomes its code and its closure."""
     if depth > DEEPEST or value is None or isinstance(value, str | int | float | bool):
         return value if depth <= DEEPEST else "..."
     if isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: bars in a terminal or in Jupyter, a plain line every few seconds elsewhere."""
+"""Progress of long work on stderr: bars in a terminal or in Jupyter, elsewhere a plain line every few seconds."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -56,8 +56,16 @@ class Bars:
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def line(self) -> str:
-        """Return the progress of what is not done in one line."""
-        return "; ".join(map(words_of, [one for one in self.bars.tasks if not one.finished]))
+        """Return the progress of the unfinished work in one line."""
+        parts = []
+        for bar in self.bars.tasks:
+            if bar.finished:
+                continue
+            part, left = f"{bar.description}: {bar.completed:,}", bar.time_remaining
+            part += "" if bar.total is None else f" of {bar.total:,}"
+            part += f", about {f'{left:.0f} s' if left < 100 else f'{left / 60:.0f} min'} left" if left else ""
+            parts.append(part)
+        return "; ".join(parts)
 
     def show(self, name: str, done: int, total: int, note: str = "", key: Any = None, visible: bool = True) -> None:
         """Set a bar, which is named by `key` if several have the same name."""
@@ -67,19 +75,9 @@ class Bars:
         self.bars.update(self.known[key], completed=done, total=total or None, note=note, visible=visible)
 
 
-def words_of(bar: Any) -> str:
-    """Return a bar in words."""
-    if bar.total is None:
-        return f"{bar.description}: {bar.completed:,}"
-    words, left = f"{bar.description}: {bar.completed:,} of {bar.total:,}", bar.time_remaining
-    if not left:
-        return words
-    return f"{words}, about {f'{left:.0f} s' if left < 100 else f'{left / 60:.0f} min'} left"
-
-
 @contextmanager
 def shown(progress: bool | Told, name: str) -> Iterator[Told]:
-    """Yield a function of the work done and the total: `progress` itself, one that shows a bar, or one that is silent.
+    """Yield a function of the work done and the total: `progress` itself, or one that shows a bar or nothing.
 
     >>> with shown(False, "rows") as told:
     ...     told(1, 2)

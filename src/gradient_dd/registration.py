@@ -1,20 +1,19 @@
 """The Gymnasium names of the tasks, registered without loading Gymnasium.
 
-Gymnasium 1.x has no entry points for plugins, and importing it takes longer than all the rest of `import gradient_dd`.
-So the names are registered at once where Gymnasium is loaded already, and otherwise right after it is imported.
+Gymnasium 1.x has no entry points for plugins, and importing it takes longer than the rest of `import gradient_dd`. The
+names are therefore registered at once if Gymnasium is loaded, else right after it is imported.
 """
 
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import ModuleType
 
 
 def environment_name(task: str) -> str:
-    """Return the Gymnasium name of a task: that of random_walk is gradient_dd/RandomWalk-v0.
+    """Return the Gymnasium name of a task, e.g. gradient_dd/RandomWalk-v0 of random_walk.
 
-    The version of a task must go up whenever a change of its table could change results; none has changed so far.
+    The version must be increased whenever a change of a task's table could change results; none has changed so far.
     """
     words = (word.upper() if word == "mdp" else word.capitalize() for word in task.split("_"))
     return f"gradient_dd/{''.join(words)}-v0"
@@ -41,27 +40,20 @@ def register_now() -> None:
 
 
 class AfterGymnasium:
-    """An import hook that waits for Gymnasium, lets the usual finders load it, and then registers the tasks.
+    """An import hook that waits for Gymnasium, lets the other finders load it, and then registers the tasks.
 
-    It has the method that `importlib.abc` asks for; importing that module would take longer than all the rest of
-    `import gradient_dd`.
+    It has the method of `importlib.abc.MetaPathFinder`; importing that module would take too long. It stays until
+    Gymnasium is loaded, because a program may look for Gymnasium's spec without importing it.
     """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return Gymnasium's own spec, whose loader then registers the tasks; None for any other module.
-
-        The hook stays until Gymnasium is loaded: a program may ask whether there is one without importing it.
-        """
+        """Return Gymnasium's own spec, whose loader then registers the tasks; None for any other module."""
         if fullname != "gymnasium":
             return None
-        place = sys.meta_path.index(self)
-        sys.meta_path.remove(self)
-        try:
-            spec = find_spec(fullname)
-        finally:
-            sys.meta_path.insert(place, self)
+        others = (finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, others), None)
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 

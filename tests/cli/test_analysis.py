@@ -20,7 +20,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.theory.advice import advise
 from gradient_dd.theory.analysis import analyse_task, page_lines
-from gradient_dd.theory.mean_square import Limits
+from gradient_dd.theory.stability import Limits
 
 pytestmark = pytest.mark.xdist_group("kernels of the walk")  # two kernels serve nearly all of this file
 

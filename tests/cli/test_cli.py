@@ -14,8 +14,9 @@ import pytest
 from gradient_dd import __version__, tasks
 from gradient_dd.cli.commands import COMMANDS
 from gradient_dd.cli.listing import block, condition, describe_learner, describe_task
-from gradient_dd.cli.options import finite, json_text, printable, table, text_of
+from gradient_dd.cli.options import finite, json_text, table, text_of
 from gradient_dd.engine import kernel_folder
+from gradient_dd.errors import printable
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import load_rule
 from gradient_dd.tasks import TASKS

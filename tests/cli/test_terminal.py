@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from time import perf_counter
 from types import SimpleNamespace
 
 import click
@@ -15,7 +16,7 @@ from gradient_dd.cli.commands.reproduce import coloured
 def progress(name, done, total):
     study = SimpleNamespace(name=name)
     return SimpleNamespace(study=study, cells=(done, total), updates=1.0, done={"t": done}, total={"t": total},
-                           seconds=1.0, diverged=0, core_seconds=1.0)  # fmt: skip
+                           begin=perf_counter() - 1.0, diverged=0, core_seconds=1.0)  # fmt: skip
 
 
 def test_without_a_terminal_a_plain_line_tells_how_far_it_is(monkeypatch, capsys):

@@ -168,7 +168,7 @@ BAD = [
     ("nowhere.parquet", {}, "A log must be a file. Got 'nowhere.parquet'."),
     ("log.txt", {}, "A log must be a .parquet, .csv, .npz or .npy file, a folder of Parquet files, a data frame"),
     ({"x": np.ones((3, 2)), "reward": np.ones(2)}, {}, "The columns of the arrays must have the same length."),
-    (FRAME.drop(columns="next_x4"), {}, "The columns of the next observation must be as many as those of"),
+    (FRAME.drop(columns="next_x4"), {}, "The columns of the next observation must be as many as the columns of"),
 ]  # fmt: skip
 
 

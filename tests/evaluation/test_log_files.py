@@ -94,7 +94,7 @@ def test_nothing_is_unpickled(tmp_path):
         ),
         (
             "x0,next1,reward,discount\n1,1,1,1\n",
-            "must have the same numbers as those of the observation. Got 'next1' for 'x0'.",
+            "must have the same numbers as the columns of the observation. Got 'next1' for 'x0'.",
         ),
         ("x0,next0,reward,discount\n1,a,1,1\n", "Column 'next0' in row 0 must be a number. Got 'a'."),
         ("x0,next0,reward,discount\n", "The log log.csv must have rows. Got none."),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gradient_dd.arrays import check_memory, in_words, memory_limit, numbers, sparse_numbers
+from gradient_dd.arrays import check_memory, in_words, numbers, sparse_numbers
 from gradient_dd.errors import (
     BadRequestError,
     Unquoted,
@@ -150,7 +150,7 @@ def test_sizes_are_refused_in_words(monkeypatch):
     with pytest.raises(BadRequestError, match=r"^GRADIENT_DD_MEMORY must be a number of bytes"):
         check_memory("It", 1, "Less.")
     monkeypatch.delenv("GRADIENT_DD_MEMORY")
-    assert memory_limit() > 1e7
+    check_memory("It", 1e7, "Less.")
     with pytest.raises(BadRequestError, match=r"half of the memory here\. Got 1e"):
         check_memory("It", 1e30, "Less.")
     assert [in_words(size) for size in (7, 8.1e3, 9e14)] == ["7 bytes", "8.1 kB", "900 TB"]

@@ -274,9 +274,8 @@ def test_readme_is_short_and_agrees_with_the_pages_it_sums_up():
     assert len(shown) >= 4
     assert set(shown) <= set(judged)
     counted = Counter(word for *_, word in judged)
-    told = re.search(r"^Of \d+ published statements .*$", (ROOT / "docs/evidence/paper.md").read_text(), re.MULTILINE)[
-        0
-    ]
+    page = (ROOT / "docs/evidence/paper.md").read_text()
+    told = re.search(r"^Of \d+ published statements, .*$", page, re.MULTILINE)[0]
     assert told in (ROOT / "README.md").read_text()
     numbers = [len(judged), *(counted[word] for word in ("holds", "partly holds", "does not hold", "undecided"))]
     said = [*map(int, re.findall(r"\d+", told.partition(". ")[0])), 0]

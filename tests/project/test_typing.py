@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import gradient_dd as gdd
-from gradient_dd.errors import deprecated
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -107,16 +106,3 @@ def test_a_script_with_every_public_name_is_typed(tmp_path):
     first = len(SCRIPT.splitlines()) + 1
     found = [int(line.split(":")[1]) for line in errors_in(script)]
     assert found == list(range(first, first + len(wrong))), "only the last lines are wrong, and all of them"
-
-
-def test_an_old_name_warns_where_it_is_called_and_works():
-    @deprecated(since="1.1", removed="2.0", instead="new")
-    def old(x):
-        """Return x."""
-        return x
-
-    sentence = r"old is deprecated since 1\.1 and will be removed in 2\.0\. Use new\.$"
-    with pytest.warns(DeprecationWarning, match=sentence) as caught:
-        assert old(x=3) == 3
-    assert caught[0].filename == __file__
-    assert old.__doc__ == "Return x."

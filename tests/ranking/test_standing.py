@@ -10,7 +10,7 @@ from gradient_dd.learners import LEARNERS
 from gradient_dd.ranking.standing import Standing, ordinal
 from gradient_dd.ranking.standings import OCTAVES, TEST_RUNS, Entry
 from gradient_dd.ranking.suites import CLASSIC
-from gradient_dd.report.ranking_pictures import PICTURES
+from gradient_dd.report.ranking_page import PICTURES
 
 TWIN = replace(LEARNERS["td"], name="twin", label="twin_of_TD")
 RULES = {rule.name: rule for rule in (*(LEARNERS[name] for name in ("td", "tdrc", "gtd2", "etd")), TWIN)}

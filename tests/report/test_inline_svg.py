@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from gradient_dd.errors import BadRequestError
-from gradient_dd.report.canvas import save_svg, styled
+from gradient_dd.report.canvas import styled, svg_text
 from gradient_dd.report.svg import DEEPEST, SVG, inline_svg
 
 HEAD = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
@@ -25,7 +25,7 @@ def drawing(tmp_path_factory):
         left.fill_between([1, 2, 3], [0, 1, 0], hatch="//")
         left.legend()
         right.pcolormesh(np.arange(12.0).reshape(3, 4), rasterized=True)
-        save_svg(canvas, file)
+        file.write_text(svg_text(canvas), encoding="utf-8")
     return file
 
 

@@ -14,8 +14,7 @@ from gradient_dd.engine.trajectories import SAMPLINGS, OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.learners.rule import ALPHA, Rule
-from gradient_dd.report.play.page import engine_script
-from gradient_dd.report.play.tables import rules_script, task_data
+from gradient_dd.report.play.page import engine_script, rules_script, task_data
 from gradient_dd.report.play.translate import SUPPORT, javascript_of, name_in_javascript
 from tests.browser import run_javascript
 

@@ -259,8 +259,10 @@ def test_dictionaries_and_tuples_are_flattened_as_gymnasium_does():
 
 def test_observations_without_their_parts_are_refused():
     features = features_of_space(nested_space(), "polynomial", degree=1)
-    with pytest.raises(BadRequestError, match="Observations must have the parts of their space"):
+    with pytest.raises(BadRequestError, match=r"must be a dictionary with \['where', 'who'\]\. Got \['who'\]"):
         features({"who": [0, 0]})
+    with pytest.raises(BadRequestError, match="Observations must have the parts of their space"):
+        features.rows({"who": np.zeros((3, 2)), "where": ([[2, 3], [4]], np.zeros((3, 2, 2)))})
     with pytest.raises(BadRequestError, match="must be a dictionary with"):
         features.rows({"who": np.zeros((3, 2))})
 

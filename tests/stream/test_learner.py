@@ -58,13 +58,12 @@ class OnlyByIndex(np.ndarray):
 def test_a_sparse_update_touches_its_non_zeros_only(name, alpha):
     """Also with alpha = 1, where TDRC and GTD forget all of η at every step."""
     agent = Learner(name, 10_000, alpha=alpha)
-    for vector in ("_w", "_eta", "_change"):
-        setattr(agent, vector, getattr(agent, vector).view(OnlyByIndex))
+    agent._memory.parts = agent._memory.parts.view(OnlyByIndex)
     rng = np.random.default_rng(0)
     for _ in range(50):
         x, x_next = ((rng.choice(10_000, 8, replace=False), rng.random(8) / 8) for _ in range(2))
         agent.update(x, 1.0, 0.9, x_next)
-    assert np.count_nonzero(np.asarray(agent._w)) > 10
+    assert np.count_nonzero(np.asarray(agent.w)) > 10
 
 
 def test_touching_everything_would_be_noticed():

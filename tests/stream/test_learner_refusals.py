@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from gradient_dd.engine.single import CHANGE
 from gradient_dd.errors import BadRequestError, DivergedError, GradientDDError, show
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.learner import Learner
@@ -15,7 +16,7 @@ GOOD = {"x": np.array([1.0, 0.0, 2.0]), "reward": 1.0, "discount": 0.9, "x_next"
 def everything(agent):
     """Return all that an update may change, as bytes and counts."""
     metric = None if agent._metric is None else (agent._metric.inverse.tobytes(), agent._metric.count)
-    arrays = agent.w.tobytes(), agent.eta.tobytes(), agent._change.tobytes()
+    arrays = agent.w.tobytes(), agent.eta.tobytes(), agent._memory.parts[:, CHANGE].tobytes()
     traces = [array.tobytes() for array in traces_of(agent._memory).arrays(agent.n_features).values()]
     return *arrays, agent._memory.scale[0], metric, traces, agent.updates, agent.episodes
 

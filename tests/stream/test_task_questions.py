@@ -42,5 +42,5 @@ def test_the_eight_questions_of_rooms(variance):
 def test_tasks_of_one_stream_share_it():
     with pytest.raises(BadRequestError, match="Tasks of one stream must have the same dynamics and features"):
         questions_of([tasks.rooms(0), tasks.rooms(0, "high")])
-    with pytest.raises(BadRequestError, match="must be those of its policies"):
+    with pytest.raises(BadRequestError, match="must be the ratios of its policies"):
         question_of(tasks.baird(ratios="paper"))

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from gradient_dd import LEARNERS, BadRequestError, DivergedError, Learner, features, tasks
 from gradient_dd.engine.schedules import Schedule, tapered
-from gradient_dd.engine.single import NO_INDICES, PIECE, FeatureRows
+from gradient_dd.engine.single import NO_INDICES, PIECE, FeatureRows, W
 from gradient_dd.engine.trajectories import OutcomeSampler
 from tests.rules import FEW, compiled_rules, with_kernels
 
@@ -174,7 +174,7 @@ def test_equal_indices_of_a_row_are_added_up(plain_updates, monkeypatch):
     assert once.eta[2] == 3 / 4 * once.eta[5] != 0
     for agent in (many, single):
         assert np.array_equal(agent.eta, once.eta)
-        agent._w[:] = np.arange(P)
+        agent._memory.parts[:, W] = np.arange(P)
         assert agent.predict((indices, values)) == 3.0 * 2 + 4.0 * 5
 
 

@@ -16,8 +16,7 @@ from gradient_dd.errors import GradientDDError
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results, run_frame, summary_frame
 from gradient_dd.studies.sqlite_file import StoreError
-from gradient_dd.studies.status import verify
-from gradient_dd.studies.store import DamagedStoreError, Store
+from gradient_dd.studies.store import DamagedStoreError, Store, verify
 from gradient_dd.studies.sweep import run
 from tests.command import call
 
@@ -210,11 +209,11 @@ def test_other_results_stay_readable(copy):
 @pytest.mark.parametrize("column", ["numbers", "curves"])
 def test_only_the_damaged_unit_is_run_again(copy, column):
     with Store(copy) as store:
-        before = {unit.id for unit in store.units()}
+        before = [unit.facts for unit in store.units()]
     change(copy, flip(column, 0))
     run(STUDY, copy)
     with Store(copy) as store:
-        assert [(unit.run, len(unit.keys)) for unit in store.units() if unit.id not in before] == [(1, 3)]
+        assert [(unit.run, len(unit.keys)) for unit in store.units() if unit.facts not in before] == [(1, 3)]
 
 
 GONE = f"DELETE FROM unit {HERE}"

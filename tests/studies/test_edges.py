@@ -3,7 +3,7 @@
 import pytest
 
 from gradient_dd.studies import Study, grid, task
-from gradient_dd.studies.results import edge, edges, values_beyond
+from gradient_dd.studies.results import edge, edges
 from gradient_dd.studies.sweep import run
 
 
@@ -15,7 +15,7 @@ def test_an_edge_of_the_grid_is_marked():
         "highest alpha, lowest zeta",
     ]
     assert edge(settings[2], settings[2:3]) == ""
-    assert edges(settings[4], settings) == [("highest", "alpha", [0.1, 0.2, 0.3]), ("lowest", "zeta", [1.0, 4.0])]
+    assert edges(settings[4], settings) == [("highest", "alpha", "0.45, 0.675"), ("lowest", "zeta", "0.25, 0.0625")]
 
 
 def test_the_largest_legal_value_is_no_edge():
@@ -24,16 +24,23 @@ def test_the_largest_legal_value_is_no_edge():
 
 
 @pytest.mark.parametrize(
-    ("end", "values", "beyond"),
+    ("best", "values", "beyond"),
     [
-        ("highest", [0.1, 0.2, 0.4], [0.8, 1.6]),
-        ("lowest", [0.1, 0.2, 0.4], [0.05, 0.025]),
-        ("highest", [0.0, 0.5], [1.0, 1.5]),
-        ("lowest", [0.0, 0.5], []),
+        (0.4, [0.1, 0.2, 0.4], "0.8, 1.6"),
+        (0.1, [0.1, 0.2, 0.4], "0.05, 0.025"),
+        (0.5, [0.0, 0.5], "1, 1.5"),
+        (0.0, [0.0, 0.5], ""),
     ],
 )
-def test_values_beyond_an_end_are_spaced_as_the_grid_is(end, values, beyond):
-    assert values_beyond(end, values) == pytest.approx(beyond)
+def test_values_beyond_an_end_are_spaced_as_the_grid_is(best, values, beyond):
+    settings = {one.values["kappa"]: one for one in grid("gradient_dd", alpha=0.1, kappa=values).settings()}
+    ((_, _, found),) = edges(settings[best], settings.values())
+    assert found == beyond
+
+
+def test_values_beyond_an_end_are_legal():
+    settings = list(grid("td", alpha=0.1, lam=(0.0, 0.6)).settings())
+    assert edges(settings[1], settings) == [("highest", "lam", "")]
 
 
 def test_a_sweep_whose_best_step_size_is_the_largest_says_so(tmp_path):

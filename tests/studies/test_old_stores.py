@@ -10,8 +10,7 @@ from gradient_dd.cli.commands import cli
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results
 from gradient_dd.studies.sqlite_file import APPLICATION, StoreError
-from gradient_dd.studies.status import verify
-from gradient_dd.studies.store import Store
+from gradient_dd.studies.store import Store, verify
 from gradient_dd.studies.sweep import run
 
 STUDY = Study("s", (task("random_walk", n_states=3),), (grid("td", alpha=0.1),), episodes=5, runs=1)

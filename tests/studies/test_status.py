@@ -8,13 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradient_dd.cli.options import printable
 from gradient_dd.engine.lanes import LaneResults
+from gradient_dd.errors import printable
 from gradient_dd.learners import LEARNERS
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results, write_frame
-from gradient_dd.studies.status import remove, store_status
-from gradient_dd.studies.store import Store, Work, damaged_unit
+from gradient_dd.studies.store import Store, Work, store_status
 from gradient_dd.studies.sweep import run
 from tests.command import call
 
@@ -48,7 +47,9 @@ def path(tmp_path):
 def test_status_has_every_study_and_how_much_of_it_is_done(path):
     with Store(path, write=True) as store:  # as if it had been stopped
         (last,) = (unit for unit in store.units() if unit.run == 2 and "n_states=5" in unit.facts["task"])
-        remove(store, [damaged_unit(last)])
+        with store.transaction():
+            store.db.execute("DELETE FROM unit WHERE id = ?", [last.id])
+            store.count_units(last.task_key)
     with Store(path) as store:
         first, second = store_status(store)["studies"]
     assert (first["name"], first["length"], first["runs"]) == (STUDY.name, "20 episodes", 3)

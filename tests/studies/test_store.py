@@ -11,7 +11,7 @@ from gradient_dd.engine.lanes import LaneResults
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results, run_frame, summary_frame
 from gradient_dd.studies.sqlite_file import APPLICATION, StoreError
-from gradient_dd.studies.store import NUMBERS, Store, Work, as_ranges, checksum
+from gradient_dd.studies.store import NUMBERS, Store, Work, checksum
 
 STUDY = Study("s", (task("random_walk", n_states=3),), (grid("td", alpha=(0.1, 0.2, 0.3)),), episodes=8, runs=2)
 
@@ -235,9 +235,3 @@ def test_checksums_are_fixed():
     assert checksum((1, "a"), b"\x00") == -5909069969979155590
     different = [(("a", 1),), (("a", "1"),), ((b"a", 1),), (("a", 1.0),), (("a", 1), b"x"), (("a", None),)]
     assert len({checksum(*one) for one in different}) == len(different)
-
-
-@pytest.mark.parametrize("rows", [[], [1], [1, 2, 3, 7, 9, 10], [5, 4, 4]])
-def test_rows_as_ranges(rows):
-    back = [row for first, last in as_ranges(rows) for row in range(first, last + 1)]
-    assert back == sorted(set(rows))

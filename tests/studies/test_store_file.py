@@ -12,9 +12,8 @@ import pytest
 
 from gradient_dd.studies import Study, grid, task
 from gradient_dd.studies.results import Results, run_frame
-from gradient_dd.studies.sqlite_file import Lock, StoreError, is_same
-from gradient_dd.studies.status import verify
-from gradient_dd.studies.store import Store
+from gradient_dd.studies.sqlite_file import StoreError, is_same, locked
+from gradient_dd.studies.store import Store, verify
 from gradient_dd.studies.sweep import run
 
 STUDY = Study("s", (task("random_walk", n_states=3),), (grid("td", alpha=(0.1, 0.2)),), episodes=20, runs=4)
@@ -128,33 +127,28 @@ def test_a_lock_that_was_left_behind_is_taken_over_and_removed(copy):
 
 def test_a_lock_that_its_holder_removes_is_not_taken(tmp_path):
     """Whoever opened the file before it was removed holds a lock on nothing, notices, and takes a new one."""
-    first = Lock(tmp_path / "a.db")
-    handle = os.open(first.place, os.O_RDWR)
-    assert is_same(first.place, os.fstat(handle))
-    first.release()
-    assert not is_same(first.place, os.fstat(handle))
-    second = Lock(tmp_path / "a.db")
-    assert not is_same(second.place, os.fstat(handle))
-    os.close(handle)
-    second.release()
+    with locked(tmp_path / "a.db") as place:
+        handle = os.open(place, os.O_RDWR)
+        assert is_same(place, os.fstat(handle))
+    assert not is_same(place, os.fstat(handle))
+    with locked(tmp_path / "a.db"):
+        assert not is_same(place, os.fstat(handle))
+        os.close(handle)
     assert files(tmp_path) == []
 
 
 RACE = """
 import sys, time
-from gradient_dd.studies.sqlite_file import Lock, StoreError
+from contextlib import suppress
+from gradient_dd.studies.sqlite_file import StoreError, locked
 from pathlib import Path
 until, counter, won = time.monotonic() + 3, Path(sys.argv[1] + ".count"), 0
 while time.monotonic() < until:
-    try:
-        lock = Lock(Path(sys.argv[1]))
-    except StoreError:
-        continue
-    before = int(counter.read_text())
-    time.sleep(0.0005)
-    counter.write_text(str(before + 1))
-    won += 1
-    lock.release()
+    with suppress(StoreError), locked(Path(sys.argv[1])):
+        before = int(counter.read_text())
+        time.sleep(0.0005)
+        counter.write_text(str(before + 1))
+        won += 1
 print(won)
 """
 

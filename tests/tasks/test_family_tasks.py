@@ -13,7 +13,7 @@ from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import TASKS
-from gradient_dd.tasks.rooms import HALLWAYS, grid
+from gradient_dd.tasks.rooms import CELLS, HALLWAYS
 from gradient_dd.testing import assert_alike
 from gradient_dd.theory import SampleMaps
 
@@ -84,7 +84,7 @@ def test_a_question_is_asked_in_its_room_and_in_the_hallway_it_is_not_about(ques
 
 
 def test_values_are_discounted_steps_to_the_goal():
-    task, cells = tasks.rooms(0), np.argwhere(grid())
+    task, cells = tasks.rooms(0), np.array(CELLS)
     away = np.abs(cells - HALLWAYS[0]).sum(axis=1)  # from every cell of the first room the way is straight or one turn
     asked = task.interest > 0
     assert task.true_values[asked] == pytest.approx(0.9 ** (away[asked] - 1))

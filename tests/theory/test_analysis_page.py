@@ -24,8 +24,8 @@ from gradient_dd.theory.analysis import (
     page_lines,
     td_sentence,
 )
-from gradient_dd.theory.mean_square import Limits
 from gradient_dd.theory.recursion import Assumption
+from gradient_dd.theory.stability import Limits
 
 CURVE = np.array([[1.0, 0.5, 0.25, 0.125], [3.0, 1.5, 0.75, 0.375]])
 TD = TunedLearner(
@@ -190,8 +190,8 @@ def test_the_eigenvalues_of_a_judge_td():
     )
     assert eigenvalues_of_A(tasks.random_walk(501)) is None
     assert eigenvalues_of_A(tasks.random_walk(500)) is not None
-    assert td_sentence(None).startswith("not judged: A is too large")
-    assert td_sentence(np.array([0.0, 1.0])).startswith("not decided by the eigenvalues of A: one of them is zero")
+    assert td_sentence(None).startswith("not judged: the eigenvalues of A")
+    assert td_sentence(np.array([0.0, 1.0])).startswith("of undecided stability: an eigenvalue of A is zero")
 
 
 def test_features_that_repeat_each_other_do_not_hide_that_td_is_stable():

@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from gradient_dd import tasks
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.learners.rule import ALPHA
-from gradient_dd.theory.mean_square import SquareOperator, exact_limits, limit
-from gradient_dd.theory.stability import bisected, in_row_space, largest_stable, largest_stable_alpha, rate
+from gradient_dd.theory.stability import (
+    SquareOperator,
+    bisected,
+    exact_limits,
+    in_row_space,
+    largest_stable,
+    largest_stable_alpha,
+    limit,
+    rate,
+)
 from trials.theory_tables import largest_safe_alpha
 
 

@@ -12,7 +12,7 @@ from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.engine.reference import Weights
 from gradient_dd.theory import exact_limits, largest_stable_alpha, rate, stability
-from gradient_dd.theory.mean_square import SquareOperator
+from gradient_dd.theory.stability import SquareOperator
 
 LINEAR = ["td", "gtd", "gtd2", "tdc", "tdrc", "gradient_dd"]
 

@@ -64,7 +64,7 @@ def test_the_program_prints_tables_and_goals_and_goes_on_from_the_rows_it_has(tm
     facts = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
     assert facts["ends"] == {"runs": 4, "above 1": 2, "above 3": 0, "worst": 2.0}
     assert facts["peaks"] == {"runs": 4, "above 1.5": 2, "worst": 4.0}
-    assert "largest error within a run over its first  4.000, goal 1.50: not reached" in shown
+    assert "largest over initial error within a run   4.000, goal 1.50: not reached" in shown
 
 
 def test_ratios_are_to_the_best_rival_of_each_task():

@@ -1,15 +1,15 @@
-"""The tasks of the reduced trial, of kinds on which nothing was designed, and what every task of a trial is.
+"""The tasks of the reduced trial of AutoLearner, whose types were not used for its design.
 
-    ring      a random walk on a ring, cosines for features; the target drifts
-    queue     a queue with two speeds of service, powers of its length for features: they are correlated
+    ring      a random walk on a ring with cosine features; the target drifts
+    queue     a queue with two service speeds and correlated features: powers of its length
     torus     a torus of two dimensions with overlapping tiles: sparse features, up to 5,000
-    rooms     states in groups, one feature each; the target stays more often than the behaviour
-    branches  few successors of each state (Garnet), binary features; on policy and off policy
+    rooms     states in groups with one feature each; the target stays more often than the behaviour policy
+    branches  few successors of each state (Garnet), binary features; on-policy and off-policy
     greedy    a target that nearly maximises a sum of features: TD is mostly unstable
     small     one or two features, more states than features: TD is often unstable
-    Baird     Baird's counterexample with sizes and first weights of its own
+    Baird     Baird's counterexample with random sizes and initial weights
 
-Every task is made from its seed, so that a design suite and a trial never share one.
+Every task depends only on its seed, so that a design suite and a trial never share a task.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ LARGE = 2_000  # with more features the error is the distance to the true values
 
 
 class Case(NamedTuple):
-    """A task of the trial, the kind it is counted in, and how many steps a run has."""
+    """A task of the trial, its type, and the number of steps of a run."""
 
     kind: str
     name: str
@@ -36,24 +36,24 @@ class Case(NamedTuple):
 
 
 def aimed_at_the_fixed_point(task: Task) -> Task:
-    """Return the same task with the values of the TD fixed point for true values: errors are then distances to it."""
+    """Return the same task with the values of the TD fixed point as true values, so that errors are distances to it."""
     return task if task.n_features > LARGE else replace(task, goal=task.features @ task.fixed_point)
 
 
 def td_is_stable(task: Task) -> bool:
-    """Return whether no eigenvalue of A has a negative real part, up to rounding; on policy none has."""
+    """Return whether no eigenvalue of A has a negative real part, up to rounding; this always holds on-policy."""
     if task.n_features > LARGE:
         return True
     return bool(np.linalg.eigvals(task.moments.A).real.min() > -1e-10)
 
 
 def first_error(task: Task) -> float:
-    """Return the error of the first weights."""
+    """Return the error of the initial weights."""
     return task.rmsve(task.initial_weights)
 
 
 def mixed(policies: Array, share: float) -> Array:
-    """Return policies that act at random with a share of the time."""
+    """Return policies that act at random for a given share of the time."""
     return (1 - share) * policies + share / policies.shape[1]
 
 
@@ -133,7 +133,7 @@ def branches(seed: int, off: bool) -> Task:
 
 
 def greedy(seed: int) -> Task:
-    """Return 10 states, 4 actions, 5 features, uniform behaviour, and a target that goes to large features."""
+    """Return 10 states, 4 actions, 5 features, a uniform behaviour policy, and a target that prefers large features."""
     rng, n = np.random.default_rng(seed), 10
     P = 0.97 * rng.dirichlet(np.full(n, 0.15), size=(n, 4)) + 0.03 / n
     X = rng.random((n, 5)) + 0.5 * np.eye(n, 5)
@@ -145,7 +145,7 @@ def greedy(seed: int) -> Task:
 
 
 def small(seed: int, features: int) -> Task:
-    """Return 3 to 5 states with one or two positive features, and a target that is far from the behaviour."""
+    """Return 3 to 5 states with one or two positive features, and a target far from the behaviour policy."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 6))
     P = rng.dirichlet(np.full(n, 0.3), size=(n, 2)) * 0.95 + 0.05 / n
@@ -157,7 +157,7 @@ def small(seed: int, features: int) -> Task:
 
 
 def baird_from(seed: int) -> Task:
-    """Return Baird's counterexample with 5 to 12 states and first weights of its own."""
+    """Return Baird's counterexample with 5 to 12 states and random initial weights."""
     rng = np.random.default_rng(seed)
     task = baird(int(rng.integers(5, 13)))
     return replace(task, initial_weights=rng.standard_normal(task.n_features))
@@ -177,7 +177,7 @@ KINDS: dict[str, Callable[[int], Task]] = {
 
 
 def small_cases(each: int, first: int, steps: int = USUAL) -> Iterator[Case]:
-    """Yield so many tasks of every kind but the torus, with seeds from `first` on."""
+    """Yield a number of tasks of every type except the torus, with seeds from `first` on."""
     for place, (kind, make) in enumerate(KINDS.items()):
         for seed in range(first + 1000 * place, first + 1000 * place + each):
             yield Case(kind, f"{kind}, seed {seed}, {steps} steps", make(seed), steps)

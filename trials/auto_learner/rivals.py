@@ -1,8 +1,8 @@
-"""What `AutoLearner` is compared with, on one run of a task: tuned rules as they are and averaged, and LSTD.
+"""The rivals of `AutoLearner` on one run of a task: tuned rules with last and averaged weights, and LSTD.
 
-Each rival has 15 step sizes, some of them times two ratios of step sizes. TD and TDRC also have tapered steps, α/(1 +
-t/τ) with τ a tenth of the run. Every setting is measured twice: its weights, and their average over the last half to
-three quarters of the run so far. All see the same transitions.
+Each rival has 15 step sizes, and some have two ratios of step sizes. TD and TDRC also have tapered steps, α/(1 + t/τ)
+with τ a tenth of the run. Every setting is measured twice: with its last weights, and with their average over the last
+half to three quarters of the run so far. All rivals see the same transitions.
 """
 
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ class Road:
             yield RivalSteps(self.rows[row[o]], self.rows[next_row[o]], reward[o], discount[o], rho[o])
 
     def errors(self, w: Array) -> Array:
-        """Return the error of every lane, w being (p, lanes); inf where weights are not finite."""
+        """Return the error of every lane for w (p, lanes); inf if weights are not finite."""
         with np.errstate(all="ignore"):
             gaps = np.linalg.norm(self.X @ w - self.values[:, None], axis=0)
         return np.nan_to_num(gaps, nan=np.inf, posinf=np.inf)
@@ -92,14 +92,14 @@ def settings_of(name: str, unit: float) -> list[Setting]:
 
 
 class RivalErrors(NamedTuple):
-    """The mean error over a run of every setting, (settings,): of its weights, and of their average."""
+    """The mean error of every setting over a run, (settings,): with its weights, and with their average."""
 
     plain: Array
     averaged: Array
 
 
 def rival_errors(road: Road, name: str) -> RivalErrors:
-    """Return the mean errors of a rival on one run: the average is of weights SAMPLED steps apart."""
+    """Return the mean errors of a rival on one run; averages use weights that are SAMPLED steps apart."""
     settings, tenth = settings_of(name, road.unit), road.steps / 10
     tapered = Schedule(lambda n: 1 / (1 + n / tenth), per="step") if RIVALS[name][2] else constant
     horizon = Horizon(steps=road.steps, every=road.every)
@@ -131,7 +131,7 @@ class AutoRun(NamedTuple):
 
 
 def auto_run(road: Road, alpha: float | None = None, quadratic: bool | None = None) -> AutoRun:
-    """Return how `AutoLearner` does on one run; alpha is in units of one over the mean of ‖x‖²."""
+    """Return the errors of `AutoLearner` on one run; alpha is in units of one over the mean of ‖x‖²."""
     own = None if alpha is None else alpha * road.unit
     agent = AutoLearner(road.task.n_features, own, quadratic=quadratic, initial_w=road.task.initial_weights)
     errors = []
@@ -143,7 +143,7 @@ def auto_run(road: Road, alpha: float | None = None, quadratic: bool | None = No
 
 
 def lstd_errors(road: Road) -> Array:
-    """Return the mean error of LSTD over a run with every ridge: that of its recursive form, solved at every point."""
+    """Return the mean error of recursive LSTD over a run for every ridge, solved at every point."""
     w = np.asarray(road.task.initial_weights, float)
     A, b, errors, unit = np.zeros((len(w), len(w))), np.zeros(len(w)), [], np.eye(len(w))
     for row, next_row, reward, discount, rho in road.parts():

@@ -1,8 +1,8 @@
-"""How a trial of `AutoLearner` is held, as docs/evidence/auto-learner.md fixes it.
+"""The protocol of a trial of `AutoLearner` (docs/evidence/auto-learner.md).
 
-Every learner is tuned on some runs of each task and shown on others, for every task alone. The measure of a learner on
-a task is the mean over all points of ‖X(w − w*)‖_D, w* being the TD fixed point, and its ratio to the smallest measure
-of the rivals there: as they are, or the better of each as it is and averaged.
+Every learner is tuned on some runs of each task and tested on others, separately for every task. The measure of a
+learner on a task is the mean over all points of ‖X(w − w*)‖_D, where w* is the TD fixed point. Its ratio is relative to
+the smallest measure of the rivals on this task, with last weights, or with the better of last and averaged weights.
 """
 
 import json
@@ -40,7 +40,7 @@ Extra = Callable[[Road], dict[str, float]]
 
 @dataclass(frozen=True)
 class TrialRules:
-    """How a trial is held: runs to tune on and to show, and the number of steps if not each task's own."""
+    """The size of a trial: the numbers of tuning and test runs, and of steps if not each task's own."""
 
     tuned: int = 2
     shown: int = 3
@@ -52,13 +52,13 @@ class TrialRules:
 
 
 def tune_then_show(errors: Array, tuning_runs: int) -> tuple[int, Array]:
-    """Return the setting that is best on the first runs, and its errors on the others; errors: (settings, runs)."""
+    """Return the best setting on the first runs, and its errors on the others; errors: (settings, runs)."""
     best = select(errors[:, :tuning_runs])
     return best, errors[best, tuning_runs:]
 
 
 def measured(road: Road, extra: Extra) -> dict[str, Array]:
-    """Return the mean error of every setting of every learner in one run, diverged ones as inf."""
+    """Return the mean error of every setting of every learner in one run; inf if it diverged."""
     mean_errors: dict[str, Array] = {}
     for name in RIVALS:
         mean_errors[name], mean_errors[name + AVERAGED] = rival_errors(road, name)
@@ -75,7 +75,7 @@ def measured(road: Road, extra: Extra) -> dict[str, Array]:
 
 
 def shown(case: Case, rules: TrialRules, extra: Extra = lambda road: {}) -> Row:
-    """Return the measure of every learner on a task: its best setting of the first runs, on the others."""
+    """Return the measure of every learner on a task: the error of the best setting of the first runs, on the others."""
     task = aimed_at_the_fixed_point(case.task)
     roads = [Road(task, rules.steps or case.steps, run) for run in range(rules.tuned + rules.shown)]
     runs = [measured(road, extra) for road in roads]
@@ -93,9 +93,9 @@ def shown(case: Case, rules: TrialRules, extra: Extra = lambda road: {}) -> Row:
 
 
 def ratios(rows: list[Row], name: str, averaged: bool) -> Array:
-    """Return a learner's measure over that of the best rival of each task, (tasks,), at most CAP; nan where none.
+    """Return a learner's measure relative to the best rival of each task, (tasks,), at most CAP; nan if there is none.
 
-    averaged  whether rivals may average: each then counts as the better of the two
+    averaged  whether rivals may average: each then has the better of both measures
     """
     found = []
     for row in rows:
@@ -107,7 +107,7 @@ def ratios(rows: list[Row], name: str, averaged: bool) -> Array:
 
 
 def summary(values: Array, resamples: int = 2000) -> dict[str, Any]:
-    """Return how many, geometric mean and 95th percentile, with 95 % bootstrap intervals over tasks, and the worst."""
+    """Return the number, geometric mean, 95th percentile and maximum, with 95 % bootstrap intervals over tasks."""
     values = values[~np.isnan(values)]
     of_mean = percentile_interval(np.log(values), lambda drawn: np.exp(drawn.mean(axis=1)), resamples)
     of_tail = percentile_interval(values, lambda drawn: np.quantile(drawn, 0.95, axis=1), resamples)
@@ -122,7 +122,7 @@ def summary(values: Array, resamples: int = 2000) -> dict[str, Any]:
 
 
 def groups(rows: list[Row]) -> dict[str, list[Row]]:
-    """Return the rows of all tasks, by regime of TD, and by kind."""
+    """Return the rows of all tasks, by stability of TD, and by type."""
     found = {"all tasks": rows}
     found["TD stable"] = [row for row in rows if row["td_stable"]]
     found["TD unstable"] = [row for row in rows if not row["td_stable"]]
@@ -132,7 +132,7 @@ def groups(rows: list[Row]) -> dict[str, list[Row]]:
 
 
 def tables(rows: list[Row], averaged: bool = False) -> dict[str, dict[str, Any]]:
-    """Return the summary of every learner over the best rival, in every group."""
+    """Return the summary of every learner relative to the best rival, in every group."""
     names = [*AUTO, *(one + end for one in RIVALS for end in ("", AVERAGED)), STILL, LSTD, LSTD_TUNED]
     names += [name for name in rows[0]["measure"] if name not in names]
     found: dict[str, dict[str, Any]] = {}
@@ -148,7 +148,7 @@ def pair(rows: list[Row], left: str, right: str) -> dict[str, Any]:
 
 
 def averaging(rows: list[Row]) -> dict[str, Any]:
-    """Return the summary of what averaging alone gives the best rival of each task."""
+    """Return the summary of the gain from averaging alone for the best rival of each task."""
 
     def best(row: Row, end: str) -> float:
         return float(min(row["measure"][name + end] for name in RIVALS))
@@ -157,7 +157,7 @@ def averaging(rows: list[Row]) -> dict[str, Any]:
 
 
 def best_fixed(rows: list[Row]) -> tuple[str, int, float]:
-    """Return the rule, averaged or not, and the place of the setting that is best on all tasks, and its ratio."""
+    """Return the rule, averaged or not, the position of the setting that is best on all tasks, and its ratio."""
     candidates = []
     for name in (one + end for one in RIVALS for end in ("", AVERAGED)):
         means = np.array([row["every_setting"][name] for row in rows])
@@ -176,7 +176,7 @@ def run_trial(
     workers: int | None = None,
     extra: Extra = lambda road: {},
 ) -> list[Row]:
-    """Return the row of every case: known ones made by the same rules, and the others, run in a fixed random order."""
+    """Return the row of every case: known rows of the same rules, and new rows, which run in a fixed random order."""
     rows = {row["task"]: row for row in known if row.get("rules") == str(rules)}
     missing = [case for case in cases if case.name not in rows]
     order = np.random.default_rng(0).permutation(len(missing))
@@ -189,7 +189,7 @@ def run_trial(
 
 
 def read_rows(rows: Path) -> list[Row]:
-    """Return the rows of a file, one in each line; a last line that was cut off is left out."""
+    """Return the rows of a file, one per line, without an incomplete last line."""
     text = rows.read_text(encoding="utf-8") if rows.exists() else ""
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 

@@ -1,8 +1,8 @@
-"""The trial: every learner is tuned on some seeds and shown on others, for each problem, way of sampling and optimiser.
+"""The cells of the trial: learners tuned on some seeds and tested on others, for each problem and optimiser.
 
-A cell is one problem with one way of sampling (`stream`: the last transition; `replay`: batches from all so far) and
-one optimiser. Its learners share streams, first weights and batches. The measure of a run is its mean error over the
-second half; the setting with the smallest mean over the tuning seeds is shown on the others.
+A cell is one problem with one type of sampling (`stream`: the last transition; `replay`: batches from all previous
+ones) and one optimiser. Its learners share streams, initial weights and batches. The measure of a run is its mean error
+over the second half; the setting with the smallest mean over the tuning seeds is tested on the other seeds.
 """
 
 import json
@@ -61,7 +61,7 @@ class TrialSetting(NamedTuple):
     target_period: int | None = None
 
     def facts(self) -> dict[str, Any]:
-        """Return what a table says of it."""
+        """Return its description in a table."""
         values = {name: value for name, value in self.setting.values.items() if name in ("alpha", "kappa")}
         return {"rule": self.setting.rule.name, **values, "period": self.period}
 
@@ -140,7 +140,7 @@ def second_half(errors: Array) -> Array:
 
 
 def prediction_cell(problem: str, sampling: str, optimiser: str, size: Size) -> dict[str, Any]:
-    """Return every learner of one cell, tuned and shown."""
+    """Return every learner of one cell, tuned and tested."""
     one = problems()[problem]
     network, streams, measure = Network(one.inputs, HIDDEN), drawn_streams(problem, size), one.measure()
     batches = drawn_batches(size) if sampling == "replay" else None
@@ -154,7 +154,7 @@ def prediction_cell(problem: str, sampling: str, optimiser: str, size: Size) -> 
 
 
 def control_cell(world: str, size: Size) -> dict[str, Any]:
-    """Return every agent on one environment, tuned and shown; costs are means over the second half of the steps.
+    """Return every agent on one environment, tuned and tested; costs are means over the second half of the steps.
 
     A cost is steps an episode where short episodes are good, and episodes in 1000 steps where long ones are. Beside
     it stands how many episodes ended of themselves.
@@ -187,7 +187,7 @@ def control_cell(world: str, size: Size) -> dict[str, Any]:
 
 
 def kept(file: Path, size: Size, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return what a file holds if it was made at this size; else make and write it."""
+    """Return the content of a file if it was made at this size; otherwise compute and write it."""
     if file.is_file():
         known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         if known["size"] == list(size):

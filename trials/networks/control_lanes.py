@@ -1,10 +1,11 @@
-"""Lanes of agents that act: settings × seeds on one environment, in one compiled program.
+"""Lanes of control agents: settings × seeds on one environment, in one compiled program.
 
-Every lane has its own environment, memory of transitions and random numbers. An episode that is longer than the
-environment's limit is cut off, and its last transition still bootstraps.
+Every lane has its own environment, transition memory and random numbers. Episodes are truncated at the environment's
+limit, and their last transition still bootstraps.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -53,7 +54,7 @@ def run_control(
 ) -> Episodes:
     """Run agents and return how many episodes they had ended by each point; `stream` of a lane seeds its chances."""
     lanes = list(lanes)
-    kind = lanes_kind(network.with_outputs(environment.actions), lanes, optimiser, rules=rules)
+    kind = lanes_kind(replace(network, outputs=environment.actions), lanes, optimiser, rules=rules)
     network, found = kind.network, []
     with network.working():
         keep_programs()

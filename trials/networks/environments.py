@@ -1,7 +1,7 @@
 """Mountain Car, Acrobot and Cart Pole as functions of arrays, so that lanes of agents run in one compiled program.
 
-The equations are those of Gymnasium, and one step from any state agrees with Gymnasium's to rounding. A state is the
-environment's own; what an agent sees is the observation, scaled to about [−1, 1].
+The equations are Gymnasium's, and one step from any state agrees with Gymnasium's to rounding. The state is the
+environment's own; agents see the observation, which is scaled to about [−1, 1].
 """
 
 from collections.abc import Callable
@@ -108,7 +108,7 @@ def cart_pole_step(state: Any, action: Any) -> tuple[Any, Any, Any]:
 
 
 def acrobot_view(state: Any) -> Any:
-    """Return what an agent sees of Acrobot: cosines and sines of the angles, and scaled velocities."""
+    """Return the observation of Acrobot: cosines and sines of the angles, and scaled velocities."""
     first, second, fast_first, fast_second = state
     seen = jnp.cos(first), jnp.sin(first), jnp.cos(second), jnp.sin(second)
     return jnp.stack([*seen, fast_first / FASTEST[0], fast_second / FASTEST[1]])

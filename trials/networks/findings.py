@@ -1,4 +1,4 @@
-"""What was found, in words: a sentence for each prediction, and the answer of the whole trial."""
+"""Describe the findings: a sentence for each prediction, and the answer of the whole trial."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ CONTROL_DD = {"QC-DD": "QC", "QRC-DD": "QRC", "GQ2-DD": "GQ2"}
 
 
 def shown(cell: dict[str, Any], label: str) -> Any:
-    """Return the errors of a learner on fresh seeds, (seeds,)."""
+    """Return the errors of a learner on test seeds, (seeds,)."""
     return np.array(cell[label]["errors"], float)
 
 
@@ -111,5 +111,5 @@ def with_and_without(cells: Iterable[dict[str, Any]], period: int) -> Sides:
 
 
 def gain(cell: dict[str, Any]) -> str:
-    """Return the error of Gradient-DD over that of GTD2."""
+    """Return the error of Gradient-DD relative to GTD2's."""
     return f"{ratio_interval((shown(cell, dd_name('GTD2', 1)), shown(cell, 'GTD2'))).estimate:.2f}"

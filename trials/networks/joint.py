@@ -1,7 +1,7 @@
-"""Several rules as one, for lanes: each lane says by number which rule it follows.
+"""Several rules as one, for lanes: a number says which rule each lane follows.
 
-A step is a function of a few numbers for each transition, and costs nothing beside the passes through a network. So
-one compiled program computes the steps of all its rules and takes the one of the lane.
+The step of a rule costs nothing compared with the passes through a network. So one compiled program computes the steps
+of all its rules and selects the step of the lane's rule.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class JointNetworkRule:
         return " + ".join(rule.name for rule in self.rules)
 
     def step(self, choice: Any, *signals: Any) -> tuple[Any, ...]:
-        """Return the moves of the rule that is chosen, 0 for what it does not move."""
+        """Return the moves of the selected rule, and 0 for all other moves."""
         known = dict(zip(self.arguments[1:], signals, strict=True))
         found = dict.fromkeys(self.moves, jnp.zeros_like(known["delta"]))
         for place, rule in enumerate(self.rules):

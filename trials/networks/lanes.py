@@ -1,8 +1,8 @@
 """Lanes of networks: settings × seeds × rules in one compiled program, in groups of a fixed width.
 
-A program is compiled for WIDTH lanes, and the last group is filled up with copies. So the bits of a lane depend neither
-on how many lanes there are nor on where it stands: JAX sums in another order for another number of lanes.
-A lane that diverges stands still from there on, and its errors are inf; its neighbours do not notice.
+A program is compiled for WIDTH lanes, and the last group is filled with copies. So the bits of a lane depend neither on
+the number of lanes nor on its position, although JAX sums in another order for another number of lanes. A diverged lane
+stops and has infinite errors; the other lanes are not affected.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ WIDTH = 16  # lanes of one compiled program; measured by `python -m benchmarks.n
 
 
 class Lane(NamedTuple):
-    """One setting on one stream; `seed` draws the first weights, the others are those of NetworkLearner."""
+    """One setting on one stream; `seed` draws the initial weights, the other fields are as in NetworkLearner."""
 
     setting: Setting
     seed: int = 0
@@ -82,7 +82,7 @@ def run_lanes(
     correction: bool = False,
     rules: Sequence[Rule] = (),
 ) -> LaneErrors:
-    """Run lanes and return their errors after every so many updates.
+    """Run lanes and return their errors at regular intervals.
 
     batches  (updates, streams, B) the rows of a stream that each update learns from; None: one after the other
     rules    those that the compiled program knows; default: those of the lanes. The bits of a lane depend on them
@@ -112,14 +112,14 @@ def run_lanes(
 
 
 def filled(group: Sequence[Lane]) -> list[Lane]:
-    """Return WIDTH lanes: those of a group, and copies of them."""
+    """Return WIDTH lanes: the lanes of a group, and copies of them."""
     return (list(group) * WIDTH)[:WIDTH]
 
 
 def lanes_kind(
     network: Network, lanes: Sequence[Lane], optimiser: Any, correction: bool = False, rules: Sequence[Rule] = ()
 ) -> Kind:
-    """Return what the program of these lanes is for, or raise: they must share placement of ρ and target."""
+    """Return the kind of program for these lanes, or raise: they must share placement of ρ and target."""
     kinds = {(lane.setting.rho_mode, lane.target_period is not None) for lane in lanes}
     if len(kinds) != 1:
         raise bad_request("Lanes", "be one or more of one rho_mode, all with a target copy or none", len(kinds))
@@ -134,7 +134,7 @@ def lanes_kind(
 
 
 def first_lanes(kind: Kind, lanes: Sequence[Lane]) -> tuple[dict[str, Any], Any]:
-    """Return the numbers (lanes,) that updates read, and the first states."""
+    """Return the numbers (lanes,) that updates read, and the initial states."""
     network, plain = kind.network, kind.optimiser.transformation is None
     numbers = [update_numbers(lane.setting, plain, None, lane.pull) for lane in lanes]
     if isinstance(kind.rule, JointNetworkRule):

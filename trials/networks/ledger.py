@@ -1,7 +1,7 @@
-"""The ledger: predictions that were registered before the trial was run, each with what decides it.
+"""The predictions that were registered before the trial, each with its criterion.
 
-Every prediction has a second one beside it, `own`, which was written by who built the trial, before the trial was run
-at its scale. Both stay as they were written; the verdict says what was found.
+Every prediction has a second one, `own`, which the author of the trial wrote before the trial was run at its scale.
+Both remain as they were written; the verdict describes the result.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.experiments.claims import Ask, Claim
-from gradient_dd.experiments.verdicts import ClaimQuestion, ClaimVerdict, exactly
+from gradient_dd.experiments.verdicts import Ask, Claim, ClaimQuestion, ClaimVerdict, exactly
 from gradient_dd.studies.intervals import EXPLODED, Interval, ratio_interval
 from trials.networks.cells import OPTIMISERS, WITH_DD, c_name, dd_name
 from trials.networks.findings import CONTROL_DD, SHORT, finding, shown
@@ -34,7 +33,7 @@ class NetworkEvidence(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """A claim, and what who built the trial expected beside it."""
+    """A claim, and the expectation of the author of the trial."""
 
     claim: Claim
     own: str
@@ -46,7 +45,7 @@ class Prediction(NamedTuple):
 
 
 def ratio(cell: dict[str, Any], ours: str, rival: str, side: str, bound: float, place: str) -> ClaimQuestion:
-    """Return the question whether errors of one learner over those of another are on a side of a bound."""
+    """Return the question whether the error ratio of two learners is on one side of a bound."""
     pair = shown(cell, ours), shown(cell, rival)
     asked = ratio_of([pair], side, bound, f"{ours} / {rival}, {place}:", place)
     lost = (
@@ -135,7 +134,7 @@ def half_correction(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def on_the_spiral(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """Without ψ all errors explode; with ψ none does, and all end below the first."""
+    """Without ψ all errors diverge; with ψ none does, and all final errors are below the initial ones."""
     asked = []
     for label in LEARNERS_HERE:
         found = evidence.spiral[label]
@@ -148,7 +147,7 @@ def on_the_spiral(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def optimism(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """QRC over Q on Mountain Car: a lead from optimistic first values, none from pessimistic ones."""
+    """QRC relative to Q on Mountain Car: better with optimistic initial values, not with pessimistic ones."""
     first, low = evidence.control["mountain-car"], evidence.control["mountain-car-pessimistic"]
     return [
         ratio(first, "QRC", "Q", "below", 1.0, "mountain-car"),

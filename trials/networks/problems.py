@@ -1,4 +1,4 @@
-"""The prediction problems: streams of transitions, and the states and values that errors are taken over."""
+"""The prediction problems: streams of transitions, and the states and values of the error measure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -123,7 +123,7 @@ def car_streams(steps: int, runs: range) -> Streams:
 
 @cache
 def car_measure() -> LaneMeasure:
-    """Return states of a log of its own, and their values from rollouts of the target policy."""
+    """Return states of a separate log, and their values from rollouts of the target policy."""
     rng = np.random.default_rng(SEED + 1)
     log = car_log(2000, range(1_000_000, 1_000_004))
     states = log.s.reshape(-1, 2)[rng.choice(log.s.size // 2, CAR_STATES, replace=False)]

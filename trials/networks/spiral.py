@@ -1,8 +1,8 @@
 """The spiral of Tsitsiklis and Van Roy: a value function of one weight on which TD diverges although it is on-policy.
 
-Three states in a ring; each stays or goes on with ½; no rewards, γ = 0.9. The values of the three states wind about the
-origin, V = (a cos(ω w) − b sin(ω w)) e^{ε w}, and are 0 only as w → −∞. It is a network to every rule: only `values`
-differs. Constants as Maei et al. (2009) have them.
+There are three states in a ring; each stays or moves on with probability ½. There are no rewards, and γ = 0.9. The
+values of the three states spiral around the origin, V = (a cos(ω w) − b sin(ω w)) e^{ε w}, and approach 0 only as
+w → −∞. To every rule the spiral is a network; only `values` differs. The constants are those of Maei et al. (2009).
 """
 
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def all_outcomes() -> Streams:
 
 
 def spiral_cell(updates: int = UPDATES) -> dict[str, Any]:
-    """Return for every learner and setting the largest and the last error of mean updates, over the first error."""
+    """Return the largest and last relative errors of mean updates for every learner and setting."""
     measure = LaneMeasure(np.eye(3), np.zeros(3), np.full(3, 1 / 3))
     batches, first = np.broadcast_to(np.arange(6), (updates, 1, 6)), float(np.sqrt((A**2).mean()))
     found = {}

@@ -32,7 +32,9 @@ def main() -> None:
     try:
         if "numpy" not in sys.modules:  # NumPy reads the variable once, when it loads
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we use our own threads
-        print_what_can_be_printed()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # None if the stream is closed
+                stream.reconfigure(errors="backslashreplace")  # for characters that the terminal cannot show
         from gradient_dd.cli.commands import cli
 
         run(cli)
@@ -90,13 +92,6 @@ def handle_ctrl_c(handler: Callable[[int, FrameType | None], object]) -> None:
     """Make Ctrl-C call a function, unless the process ignores Ctrl-C, as background jobs do."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, handler)
-
-
-def print_what_can_be_printed() -> None:
-    """Write characters that the terminal cannot show as escapes, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # None if the stream is closed
-            stream.reconfigure(errors="backslashreplace")
 
 
 def stop(sentence: str, code: int) -> NoReturn:

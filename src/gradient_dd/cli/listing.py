@@ -55,8 +55,17 @@ def describe_learner(rule: Rule) -> Facts:
 
 def describe_task(task: Task) -> Facts:
     """Return the facts of a task; facts that need large dense matrices are omitted."""
-    dense = task.n_features <= MOST_DENSE
-    rank = f"rank {np.linalg.matrix_rank(task.features)}" if dense else "rank not computed"
+    rank: str = "rank not computed"
+    matrices: Facts = {"matrices": f"not computed for more than {MOST_DENSE:,} features"}
+    if task.n_features <= MOST_DENSE:
+        rank, (A, _, C) = f"rank {np.linalg.matrix_rank(task.features)}", task.moments
+        matrices = {
+            "TD fixed point": task.fixed_point.tolist(),
+            "rank of A": int(np.linalg.matrix_rank(A)),
+            "condition number of A": condition(A),
+            "condition number of C": condition(C),
+            "smallest real part of the eigenvalues of A": float(np.linalg.eigvals(A).real.min()),
+        }
     return {
         "task": str(task),
         "summary": task_summary(task.name) if task.name in TASKS else "user-defined task",
@@ -70,20 +79,8 @@ def describe_task(task: Task) -> Facts:
         "true values": task.true_values.tolist(),
         "visits d": task.visits.tolist(),
         "error of the initial weights (RMSVE)": task.rmsve(task.initial_weights),
-        **(matrix_facts(task) if dense else {"matrices": f"not computed for more than {MOST_DENSE:,} features"}),
+        **matrices,
         "file": f"{TASKS[task.name].__module__.replace('.', '/')}.py" if task.name in TASKS else "",
-    }
-
-
-def matrix_facts(task: Task) -> Facts:
-    """Return ranks, condition numbers and eigenvalues of the matrices A and C of a task."""
-    A, _, C = task.moments
-    return {
-        "TD fixed point": task.fixed_point.tolist(),
-        "rank of A": int(np.linalg.matrix_rank(A)),
-        "condition number of A": condition(A),
-        "condition number of C": condition(C),
-        "smallest real part of the eigenvalues of A": float(np.linalg.eigvals(A).real.min()),
     }
 
 
@@ -94,17 +91,11 @@ def condition(matrix: np.ndarray) -> float:
     return float(values[0] / values[-1]) if len(values) else float("inf")
 
 
-def page(facts: Facts) -> str:
-    """Return the facts as text, one block per fact."""
-    return "\n".join(block(name, value) for name, value in facts.items() if value != "")
-
-
 def block(name: str, value: Any) -> str:
     """Return one fact as text; a long list of numbers is abbreviated."""
-    if isinstance(value, dict):
-        return f"{name}:" + "".join(f"\n  {key}: {text}" for key, text in value.items())
-    if isinstance(value, list) and value and isinstance(value[0], str):
-        return f"{name}:" + "".join(f"\n  {line}" for line in value)
+    lines = [f"{key}: {text}" for key, text in value.items()] if isinstance(value, dict) else value
+    if isinstance(value, dict) or (isinstance(value, list) and value and isinstance(value[0], str)):
+        return f"{name}:" + "".join(f"\n  {line}" for line in lines)
     if isinstance(value, list):
         shown = value if len(value) <= 12 else [*value[:6], None, *value[-5:]]
         return f"{name}: " + " ".join("…" if number is None else f"{number:.4g}" for number in shown)

@@ -79,7 +79,7 @@ class LiveView(Bars):
     def __call__(self, state: SweepProgress) -> None:
         self.seen[id(state)] = state
         done, total = state.cells
-        speed = state.updates / state.seconds if state.seconds else 0.0
+        speed = state.updates / (perf_counter() - state.begin)
         note = f"{speed:.2g} updates/s" + (f", {state.diverged} diverged" if state.diverged else "")
         self.show(name_of(state.study), done, total, note, key=id(state))
         for task in state.total:

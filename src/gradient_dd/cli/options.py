@@ -134,15 +134,10 @@ def columns_by_role(context: click.Context, parameter: click.Parameter, texts: t
     return found
 
 
-def features_of(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
-    """Return the name of features, or the features that FILE.py:NAME names."""
-    return loaded("'--features'", value) if value and ":" in value else value
-
-
 LOG_OPTIONS = (
     click.option(
         "--features",
-        callback=features_of,
+        callback=lambda context, parameter, value: loaded("'--features'", value) if value and ":" in value else value,
         help="'table', 'raw', 'standard', 'quadratic', 'tiles', 'fourier', 'radial', 'polynomial', 'network' "
         "or FILE.py:NAME.",
     ),
@@ -202,11 +197,6 @@ def value_head(confidence: float, what: str = "value") -> str:
 def text_of(lines: Iterable[str | tuple[Iterable[tuple[str, ...]], tuple[str, ...]]]) -> str:
     """Return lines as one text; a line that is not a string is the rows and the header of a table."""
     return "\n".join(line if isinstance(line, str) else table(*line) for line in lines)
-
-
-def printable(text: str) -> str:
-    """Return a text with its invisible characters escaped: control characters, direction marks."""
-    return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def json_text(value: Any) -> str:

@@ -28,8 +28,7 @@ from gradient_dd.evaluation.maps import (
 from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows, Piece, joined, parts_of
 from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
-from gradient_dd.stream.log.actions import Actions, plain
-from gradient_dd.stream.log.columns import find_columns, missing
+from gradient_dd.stream.log.columns import Actions, find_columns, missing, plain
 from gradient_dd.stream.log.sources import open_log
 from gradient_dd.stream.policies import (
     all_probabilities,
@@ -111,7 +110,7 @@ class TargetPolicy:
         taken = np.array(self.actions.names, object)[piece.taken]
         if all(isinstance(one, int) for one in self.actions.names):
             taken = taken.astype(np.int64)
-        return taken_probabilities(self.given, self.decode(piece.seen), taken, np.arange(len(piece))) / behaviour
+        return taken_probabilities(self.given, self.decode(piece.seen), taken) / behaviour
 
     def at(self, observations: Any) -> Array:
         """Return probabilities of all actions at observations, (n, actions), or features of continuous actions."""

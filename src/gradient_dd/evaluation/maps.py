@@ -28,7 +28,7 @@ from gradient_dd.stream.features import Categories, Columns, Features, Layers, R
 from gradient_dd.stream.features.kind import matrix
 from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
 from gradient_dd.stream.log import LogReader
-from gradient_dd.stream.log.actions import Actions
+from gradient_dd.stream.log.columns import Actions
 
 GIVEN = "given"  # name of the user's map
 MOST_FEATURES = 3000  # of states and actions, for dense equations

@@ -55,7 +55,7 @@ LEARNERS: Mapping[str, Rule] = MappingProxyType(_LEARNERS)  # read only; `regist
 
 
 def register(rule: Rule) -> Rule:
-    """Make a rule of your own known by its name, in this process, and return it; a name is given once.
+    """Register your own rule by its name, in this process, and return it; a name can be used once.
 
     >>> from dataclasses import replace
     >>> _ = register(replace(LEARNERS["td"], name="my_td"))
@@ -65,7 +65,7 @@ def register(rule: Rule) -> Rule:
     if not isinstance(rule, Rule):
         raise bad_request("A learner", "be a Rule", rule)
     if _LEARNERS.get(rule.name, rule) != rule:
-        raise bad_request("The name of a rule", "not be that of another learner", rule.name)
+        raise bad_request("The name of a rule", "not be the name of another learner", rule.name)
     _LEARNERS[rule.name] = rule
     return rule
 

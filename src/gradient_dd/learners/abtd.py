@@ -11,6 +11,7 @@ authors set ψ₀ = 1 / max max(π, μ) and ψ_max = 1 / min max(π, μ) over al
 
 from gradient_dd.learners.rule import ALPHA, LAMBDAS, Parameter, Rule
 from gradient_dd.learners.trace import Trace
+from gradient_dd.learners.vtrace import VTRACE
 
 BOOTSTRAP = Parameter(
     "bootstrap", "ζ: how far TD errors reach back: 0 one step, 1 farthest", default=0.0, high=1.0, grid=LAMBDAS
@@ -30,20 +31,12 @@ def action_dependent_trace(bootstrap, psi_zero, psi_max, discount_before, pi_bef
     return discount_before * min(psi * pi_before, share), 1.0
 
 
-def step(alpha, rho, delta):
-    return (alpha * rho * delta,)
-
-
-def expected(alpha, A_rho, b_rho, w):
-    return (alpha * (b_rho - A_rho @ w),)
-
-
 ABTD = Rule(
     name="abtd",
     label="ABTD",
-    step=step,
-    expected=expected,
-    moves=("w_z",),
+    step=VTRACE.step,
+    expected=VTRACE.expected,
+    moves=VTRACE.moves,
     parameters=(
         *(ALPHA, BOOTSTRAP),
         Parameter("psi_zero", "ψ₀: ψ = 2ζψ₀ for ζ up to ½", 1.0, grid=lambda task: (1 / max(larger(task)),)),
@@ -51,4 +44,5 @@ ABTD = Rule(
     ),
     traces=(Trace("z", action_dependent_trace),),
     reference="Mahmood, Yu & Sutton (2017), Multi-step off-policy learning without importance sampling ratios.",
+    module=__name__,
 )

@@ -9,6 +9,7 @@ On average  Δw = α (b − A w)  with the A and b of this trace. decay = 0 is T
 decay has less variance and more bias, and is not always stable. F restarts at 1 in every episode.
 """
 
+from gradient_dd.learners.etd import ETD
 from gradient_dd.learners.rule import ALPHA, LAM, Parameter, Rule
 from gradient_dd.learners.trace import Trace
 
@@ -20,21 +21,14 @@ def emphatic_trace(lam, decay, rho, discount_before, rho_before, F):
     return rho * discount_before * lam, rho * (lam + (1.0 - lam) * F), F
 
 
-def step(alpha, delta):
-    return (alpha * delta,)
-
-
-def expected(alpha, A, b, w):
-    return (alpha * (b - A @ w),)
-
-
 ETD_BETA = Rule(
     name="etd_beta",
     label="ETD(λ, β)",
-    step=step,
-    expected=expected,
-    moves=("w_z",),
+    step=ETD.step,
+    expected=ETD.expected,
+    moves=ETD.moves,
     parameters=(ALPHA, LAM, DECAY),
     traces=(Trace("z", emphatic_trace, memory=("F",)),),
     reference="Hallak, Tamar, Munos & Mannor (2016), Generalized emphatic temporal difference learning. AAAI.",
+    module=__name__,
 )

@@ -36,7 +36,7 @@ from typing import Any
 from gradient_dd.cards import card
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, boolean, number, one_of, show, text, unknown
 from gradient_dd.fingerprint import code_of, fingerprint
-from gradient_dd.learners.trace import AlongTrace, Trace, has_arguments
+from gradient_dd.learners.trace import AlongTrace, Trace
 from gradient_dd.learners.vocabulary import (
     MOVES,
     PLAIN_MOVES,
@@ -85,7 +85,6 @@ class Parameter:
 
 
 LAMBDAS = (0.0, 0.5, 0.9)
-
 ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True, grid=(2.0**-12, 1.0))
 ZETA = Parameter("zeta", "ratio of the step sizes of η and w: beta = zeta × alpha", 1.0, grid=(1 / 64, 1 / 8, 1.0, 8.0))
 LAM = Parameter(
@@ -139,36 +138,6 @@ class Rule:
     rho_mode: str = "R"
 
     def __post_init__(self) -> None:
-        self._check_fields()
-        own = [parameter.name for parameter in self.parameters if parameter.name != "zeta" and not parameter.shared]
-        self._check_names(own)
-        for parameter in self.parameters:
-            parameter.check(parameter.default, f"the rule {self.name!r}, by default,")
-        self._check_parts(own)
-        self._try_step()
-
-    def _require(self, holds: Any, what: str, words: str, got: Any) -> None:
-        """Raise unless something holds; `words` say what a part of the rule must be."""
-        if not holds:
-            raise bad_request(f"{what} of the rule {self.name!r}", words, got)
-
-    def _check_parts(self, own: list[str]) -> None:
-        """Raise unless the parameters and the moves belong to each other; `own` parameters are those of the step."""
-        names, moves, require = list(self.defaults), set(self.moves), self._require
-        taken = sorted(set(names) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"})
-        uses_eta = {"x_eta", "z_eta", "b_eta"} & set(self.arguments) or "eta_eta" in moves
-        has_lam = "lam" in own or not self.along_trace
-        require(has_lam, "The parameters", "include 'lam', because it has a form with a trace", own)
-        require("alpha" in names, "The parameters", "include 'alpha'", names)
-        require("zeta" in names or not self.has_eta, "The parameters", "include 'zeta', because it moves η", names)
-        require(not taken, "The parameters", "not have the name of a signal or of a term of `expected`", taken)
-        moves_eta = {"eta_x", "eta_z"} & moves or not uses_eta
-        require(moves_eta, "The moves", "include 'eta_x', because it uses η", self.moves)
-        require({"w_x", "w_next", "w_z"} & moves, "The moves", "include 'w_x' or 'w_next'", self.moves)
-        require(len(moves) == len(self.moves), "The moves", "differ", self.moves)
-
-    def _check_fields(self) -> None:
-        """Raise unless every field has its type; make tuples of lists."""
         for name in ("name", "label", "reference", "module"):
             text(f"{name!r} of a rule", getattr(self, name))
         for name in ("natural", "affine", "td_fixed_point", "stable_off_policy", "uses_sample_twice"):
@@ -182,15 +151,28 @@ class Rule:
         fits = self.expected is None or self.affine
         self._require(fits, "'expected'", "be left out, because the rule is not affine", self.expected)
         for name, function in (("step", self.step), ("expected", self.expected or self.step)):
-            self._require(has_arguments(function), repr(name), "be a function of scalars", function)
+            try:
+                fits = callable(function) and bool(signature(function))
+            except (TypeError, ValueError):  # some built-in functions hide their arguments
+                fits = False
+            self._require(fits, repr(name), "be a function of scalars", function)
         object.__setattr__(self, "module", self.module or self.step.__module__)
+        self._check_names()
+        self._try_step()
 
-    def _check_names(self, own: list[str]) -> None:
-        """Raise if the rule uses a name that it may not use, or a trace that it does not have."""
+    def _require(self, holds: Any, what: str, words: str, got: Any) -> None:
+        """Raise unless `holds`; the error says that `what` must `words`."""
+        if not holds:
+            raise bad_request(f"{what} of the rule {self.name!r}", words, got)
+
+    def _check_names(self) -> None:
+        """Raise unless all names are known, and parameters, moves and traces belong to each other."""
+        names, moves, require = list(self.defaults), set(self.moves), self._require
+        own = [one.name for one in self.parameters if one.name != "zeta" and not one.shared]
         legal, terms = (
-            [*(name for name in known if name != "beta" or "zeta" in self.defaults), *own] for known in (SIGNALS, TERMS)
+            [*(name for name in known if name != "beta" or "zeta" in names), *own] for known in (SIGNALS, TERMS)
         )
-        for kind, names, known in (
+        for kind, used, known in (
             ("argument", self.arguments, legal),
             ("argument of `expected`", self.expected_arguments, terms),
             ("move", self.moves, list(MOVES)),
@@ -199,15 +181,27 @@ class Rule:
                 for trace in self.traces
             ),
         ):
-            for name in names:
+            for name in used:
                 if name not in known:
                     raise unknown(f"{kind} of the rule {self.name!r}:", name, known)
         have = [trace.name for trace in self.traces]
         if self.natural and (have or self.along_trace):
             raise bad_request(f"The rule {self.name!r}", "have no trace, because it is natural", have)
         for word in (*self.arguments, *self.moves):
-            for name in {"z", "b"} & set(word.split("_")) - set(have) if word not in self.defaults else ():
-                self._require(False, "The traces", f"include {name!r}, because it uses {word!r}", have)
+            for name in {"z", "b"} & set(word.split("_")) - set(have) if word not in names else ():
+                require(False, "The traces", f"include {name!r}, because it uses {word!r}", have)
+        for parameter in self.parameters:
+            parameter.check(parameter.default, f"the rule {self.name!r}, by default,")
+        taken = sorted(set(names) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"})
+        uses_eta = {"x_eta", "z_eta", "b_eta"} & set(self.arguments) or "eta_eta" in moves
+        has_lam, moves_eta = "lam" in own or not self.along_trace, {"eta_x", "eta_z"} & moves or not uses_eta
+        require(has_lam, "The parameters", "include 'lam', because it has a form with a trace", own)
+        require("alpha" in names, "The parameters", "include 'alpha'", names)
+        require("zeta" in names or not self.has_eta, "The parameters", "include 'zeta', because it moves η", names)
+        require(not taken, "The parameters", "not have the name of a signal or of a term of `expected`", taken)
+        require(moves_eta, "The moves", "include 'eta_x', because it uses η", self.moves)
+        require({"w_x", "w_next", "w_z"} & moves, "The moves", "include 'w_x' or 'w_next'", self.moves)
+        require(len(moves) == len(self.moves), "The moves", "differ", self.moves)
 
     def _try_step(self) -> None:
         """Raise unless the step returns a number for each move."""
@@ -231,16 +225,8 @@ class Rule:
         """The form along the trace, for lam > 0; the rule itself if it has only one form."""
         if self.along_trace is None:
             return self
-        form = self.along_trace
-        return replace(
-            self,
-            step=form.step,
-            moves=form.moves,
-            traces=form.traces,
-            expected=form.expected or self.expected,
-            along_trace=None,
-            rho_mode="T" if self.has_rho_mode else "R",
-        )
+        fields = {**vars(self.along_trace), "along_trace": None, "rho_mode": "T" if self.has_rho_mode else "R"}
+        return replace(self, **fields | {"expected": self.along_trace.expected or self.expected})
 
     @property
     def forms(self) -> tuple["Rule", ...]:
@@ -263,7 +249,7 @@ class Rule:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """All that makes it another rule, part by part."""
+        """The parts of its definition: two rules that differ in one of them are different rules."""
         parts = {
             "name": self.name,
             "step": code_of(self.step),
@@ -303,7 +289,7 @@ class Rule:
 
     @cached_property
     def own_parameters(self) -> tuple[str, ...]:
-        """The names of the parameters that lanes may differ in, beside the step sizes."""
+        """The names of the parameters, except step sizes, that may differ between lanes."""
         return tuple(one.name for one in self.parameters if one.name not in ("alpha", "zeta") and not one.shared)
 
     @property
@@ -336,7 +322,7 @@ class Rule:
 
     @property
     def summary(self) -> str:
-        """The first sentence of its file."""
+        """The first line of its docstring."""
         return self.doc.splitlines()[0]
 
     @property
@@ -369,7 +355,7 @@ class Rule:
         return Setting(self, checked, rho_mode if self.has_rho_mode else self.rho_mode)
 
     def coefficients(self, signals: Mapping[str, float]) -> dict[str, float]:
-        """Return the coefficient of every move in MOVES, 0 for those this rule does not make."""
+        """Return the coefficient of every move in MOVES, 0 for moves that this rule does not make."""
         returned = self.step(*(signals[name] for name in self.arguments))
         return dict.fromkeys(MOVES, 0.0) | dict(zip(self.moves, returned, strict=True))
 

@@ -1,7 +1,7 @@
 """Eligibility traces: decaying sums of the features of earlier states.
 
 A trace is z ← decay z + gain x. Like the step of a rule, its `step` is a function of scalars; it returns (decay, gain).
-Its argument names select the inputs: TRACE_SIGNALS or parameters of the rule:
+Its argument names select the inputs, TRACE_SIGNALS or parameters of the rule:
 
     def step(lam, rho, discount_before):
         return rho * discount_before * lam, rho
@@ -17,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import signature
-from typing import Any
 
 from gradient_dd.errors import one_of
 from gradient_dd.fingerprint import code_of
@@ -71,11 +70,3 @@ def without_ratio(lam, discount_before):
 
 Z = Trace("z", with_ratio)
 B = Trace("b", without_ratio)
-
-
-def has_arguments(function: Any) -> bool:
-    """Return whether the names of a function's arguments are known (some built-in functions hide them)."""
-    try:
-        return callable(function) and bool(signature(function))
-    except (TypeError, ValueError):
-        return False

@@ -10,27 +10,21 @@ action. λ = 0 is TD. The fixed point depends on λ, and differently from TD(λ)
 
 from gradient_dd.learners.rule import ALPHA, LAM, Rule
 from gradient_dd.learners.trace import Trace
+from gradient_dd.learners.vtrace import VTRACE
 
 
 def backup_trace(lam, discount_before, pi_before):
     return discount_before * lam * pi_before, 1.0
 
 
-def step(alpha, rho, delta):
-    return (alpha * rho * delta,)
-
-
-def expected(alpha, A_rho, b_rho, w):
-    return (alpha * (b_rho - A_rho @ w),)
-
-
 TREE_BACKUP = Rule(
     name="tree_backup",
     label="Tree Backup",
-    step=step,
-    expected=expected,
-    moves=("w_z",),
+    step=VTRACE.step,
+    expected=VTRACE.expected,
+    moves=VTRACE.moves,
     parameters=(ALPHA, LAM),
     traces=(Trace("z", backup_trace),),
     reference="Precup, Sutton & Singh (2000), Eligibility traces for off-policy policy evaluation. ICML.",
+    module=__name__,
 )

@@ -40,7 +40,7 @@ TRACES = {
     "b": "the second trace",
 }
 
-TRACE_SIGNALS = {  # inputs of a trace's step; those named `…_before` are 0 where an episode starts
+TRACE_SIGNALS = {  # inputs of a trace's step; names that end in `_before` are 0 where an episode starts
     "alpha": "step size of w, after the schedule",
     "rho": "importance ratio of the action taken",
     "discount_before": "continuation discount γ into the present state",

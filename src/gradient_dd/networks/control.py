@@ -1,10 +1,11 @@
 """NetworkControl: the same rules on action values.
 
-V(s) becomes Q(s, a) of the action taken, and V(s') the mean of Q(s', ·) under the target policy. So `td` is Q-learning
-with a greedy target policy and expected Sarsa with target="epsilon"; `tdrc` is QRC, `tdc` is QC, `gtd2` is GQ2. An
-ordinary rule needs no importance ratio here.
+V(s) becomes Q(s, a) of the action taken, and V(s') the mean of Q(s', ·) under the target policy. `td` is Q-learning
+with a greedy target policy and expected Sarsa with target="epsilon"; `tdrc` is QRC, `tdc` is QC, `gtd2` is GQ2. Rules
+need no importance ratio here.
 """
 
+from dataclasses import replace
 from functools import cache
 from os import PathLike
 from typing import Any, NamedTuple, Self
@@ -16,7 +17,7 @@ from gradient_dd.errors import BadRequestError, bad_request, extra, number, one_
 from gradient_dd.files import FileKind, open_saved
 from gradient_dd.learners import Rule
 from gradient_dd.networks.learner import NetworkLearner, saved_arguments
-from gradient_dd.networks.network import Network, predictions, states
+from gradient_dd.networks.network import Network, states
 from gradient_dd.networks.step import Kind, NetworkSample, NetworkState, advance, as_read
 from gradient_dd.stream.learner_file import Saved, put_back
 from gradient_dd.stream.transitions import checked_columns, checked_numbers
@@ -25,11 +26,9 @@ with extra("neural"):
     import jax
     import jax.numpy as jnp
 
-TARGETS = ("greedy", "epsilon")
-
 
 def policy(q: Any, epsilon: Any) -> Any:
-    """Return the ε-greedy probabilities of actions, in the shape of q (…, actions); equal best ones share."""
+    """Return the ε-greedy probabilities of actions, in the shape of q (…, actions); equally good best actions share."""
     best = q == q.max(axis=-1, keepdims=True)
     greedy = best / best.sum(axis=-1, keepdims=True)
     return (1 - epsilon) * greedy + epsilon / q.shape[-1]
@@ -38,7 +37,7 @@ def policy(q: Any, epsilon: Any) -> Any:
 def action_sample(kind: Kind, state: NetworkState, transitions: Any, epsilon: Any) -> NetworkSample:
     """Return (s, action, reward, discount, s_next) as a NetworkSample, the next state under the ε-greedy target policy.
 
-    The target policy follows the weights that bootstrap: those of the target copy where there is one.
+    The target policy uses the weights that bootstrap: the target copy if there is one.
     """
     s, action, reward, discount, s_next = transitions
     q = kind.network.values(state.target if kind.target else state.w, s_next)
@@ -60,7 +59,7 @@ def action_update(kind: Kind) -> Any:
 
 
 class Memory(NamedTuple):
-    """Transitions that an agent remembers: observations (n, inputs), everything else (n,)."""
+    """Remembered transitions: observations (n, inputs), everything else (n,)."""
 
     s: Array
     action: Any
@@ -73,12 +72,12 @@ class NetworkControl(Saved):
     """An agent that acts ε-greedily and learns action values by any rule without a trace.
 
     learner, network  as for NetworkLearner; the network gets an output for each action
-    actions        how many actions there are
-    epsilon        how often it acts at random
-    replay         how many transitions it remembers; None: it learns from the last one alone
-    batch          transitions of an update, drawn from those it remembers
-    target         the policy it asks about: "greedy" (Q-learning), or "epsilon", its own (expected Sarsa)
-    others         those of NetworkLearner: alpha, optimiser, target_period, seed, kappa, ...
+    actions        the number of actions
+    epsilon        the probability of a random action
+    replay         the number of remembered transitions; None: it learns from the last transition alone
+    batch          remembered transitions per update, drawn at random
+    target         the target policy: "greedy" (Q-learning), or "epsilon", its own (expected Sarsa)
+    others         of NetworkLearner: alpha, optimiser, target_period, seed, kappa, ...
 
     >>> agent = NetworkControl("tdrc", Network(inputs=2, hidden=(8,)), actions=3, alpha=0.01, epsilon=0.1)
     >>> action = agent.act([0.5, 0.0])
@@ -101,16 +100,16 @@ class NetworkControl(Saved):
     ) -> None:
         if not isinstance(network, Network):
             raise bad_request("'network'", "be a Network", network)
-        self.learner = NetworkLearner(learner, network.with_outputs(whole_number("'actions'", actions, 2)), **others)
+        network = replace(network, outputs=whole_number("'actions'", actions, 2))
+        self.learner = NetworkLearner(learner, network, **others)
         if self.learner.rule.traces:
-            raise BadRequestError(
-                f"NetworkControl does not support {self.learner.rule.name} with a trace. Leave out 'lam'."
-            )
+            what = f"NetworkControl does not support {self.learner.rule.name} with a trace."
+            raise BadRequestError(f"{what} Leave out 'lam'.")
         self.actions, inputs = actions, network.inputs
         self.epsilon = number("'epsilon'", "be in [0, 1]", epsilon, low=0.0, high=1.0)
         self.capacity = None if replay is None else whole_number("'replay'", replay)
         self.batch = whole_number("'batch'", batch)
-        self.target = one_of("'target'", target, TARGETS)
+        self.target = one_of("'target'", target, ("greedy", "epsilon"))
         n = self.capacity or 1
         check_memory(f"A replay of {n:,} transitions", 8 * n * (2 * inputs + 3), "Remember fewer.")
         self.memory = Memory(np.zeros((n, inputs)), np.zeros(n, int), np.zeros(n), np.zeros(n), np.zeros((n, inputs)))
@@ -130,19 +129,16 @@ class NetworkControl(Saved):
 
     @property
     def remembered(self) -> Memory:
-        """The transitions that it remembers; views."""
+        """The remembered transitions; views."""
         return Memory(*(column[: self.seen] for column in self.memory))
 
     def predict(self, observation: Any) -> Array:
         """Return Q of every action, (actions,) for one observation, (n, actions) for several."""
-        rows, single = states("observation", observation, self.learner.network.inputs)
-        with self.learner.network.working():
-            given = self.learner.network.array(rows)
-            values = np.asarray(predictions(self.learner.network)(self.learner.state.w, given)).astype(float)
+        values, single = self.learner._values(observation)
         return values[0] if single else values
 
     def act(self, observation: Any) -> int:
-        """Return the action for one observation: the best, or with probability ε any."""
+        """Return the action for one observation: the best, or a random action with probability ε."""
         q = self.predict(observation)
         if q.ndim != 1:
             raise bad_request("'observation'", "be one observation", q.shape)
@@ -159,9 +155,9 @@ class NetworkControl(Saved):
         terminated: bool = False,
         truncated: bool = False,
     ) -> None:
-        """Take in one transition and make one update. The discount is 0 where the episode ended, or `terminated`.
+        """Remember one transition and make one update. The discount is 0 at the end of an episode, or if `terminated`.
 
-        It keeps no trace, so `truncated` makes no difference.
+        `truncated` has no effect, because there is no trace.
         """
         inputs = self.learner.network.inputs
         action = whole_number("'action'", action, at_least=0, at_most=self.actions - 1)
@@ -189,7 +185,7 @@ class NetworkControl(Saved):
         terminated: Any = False,
         truncated: Any = False,
     ) -> None:
-        """Take in n transitions, one after the other, with an update after each; observations are (n, d)."""
+        """Remember n transitions, one after the other, with an update after each; observations are (n, d)."""
         rows, _ = states("observation", observation, self.learner.network.inputs)
         n = len(rows)
         reward, discount, *_ = checked_columns(reward, discount, 1.0, terminated, truncated, n)
@@ -213,7 +209,7 @@ class NetworkControl(Saved):
     def load(cls, path: str | PathLike[str], *, learner: Rule | None = None, optimiser: Any = None) -> Self:
         """Return the agent that a file holds; it continues as if it had never been saved.
 
-        A rule or an optimiser of your own is not in the file: give it again.
+        The file does not hold a rule or an optimiser of your own: give them again.
         """
         with open_saved(path, cls.file) as (header, arrays):
             agent = cls(**saved_arguments(path, header, learner, optimiser), **header["agent"])

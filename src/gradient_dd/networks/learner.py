@@ -1,13 +1,14 @@
-"""NetworkLearner: any rule on a network, fed with transitions or batches from anywhere; and its file."""
+"""NetworkLearner: any rule on a network, fed with transitions or batches; and its file."""
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import asdict
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 
-from gradient_dd.arrays import Array, check_memory, dimensions
+from gradient_dd.arrays import Array, check_memory, dimensions, numbers
 from gradient_dd.errors import BadRequestError, DivergedError, bad_request, boolean, extra, number, whole_number
 from gradient_dd.files import FileKind, open_saved
 from gradient_dd.fingerprint import fingerprint, made_of
@@ -30,27 +31,27 @@ with extra("neural"):
     import jax
     import jax.numpy as jnp
 
-ARRAYS = 16  # arrays of a batch x a layer's width that an update holds at most: 8.5 GB for 10⁶ rows of 4-64-64-1
-FEW = 256  # rows of a batch whose memory is not asked about, which takes as long as the checks of its numbers
-CHUNK = 64  # updates in one compiled scan; the rest of a call is made one by one
+ARRAYS = 16  # arrays of rows × widths that an update holds at most: 8.5 GB for 10⁶ rows of 4-64-64-1
+FEW = 256  # rows of a batch whose memory is not checked: the check takes as long as the checks of its numbers
+CHUNK = 64  # updates in one compiled scan
 
 
 class NetworkLearner(Saved):
-    """A learner on a network, to feed with transitions or with batches.
+    """A learner on a network that is fed with transitions or batches.
 
     learner       a name in `LEARNERS`, or a Rule of your own
     network       the shape of the value function
-    alpha         step size of w; left out where `optimiser` is a transformation of your own, which has its own
+    alpha         step size of w; omitted if `optimiser` is a transformation of your own, which includes it
     optimiser     "sgd", "adam", "adam_without_momentum" (β₁ = 0), or a transformation of Optax
     second_alpha  step size of η; default zeta × alpha
     initial_w     flat initial weights; default drawn from `seed`. initial_eta  the same for η; default h = 0 everywhere
-    rho_mode      "R" or "T": where the importance ratio stands in the GTD2 family
-    period        the DD term pulls to the values of a copy of w, which is made every so many updates and is one update
-                  old then: 1 is Gradient-DD
-    target_period bootstrap from a copy of w that is made every so many updates; None: from w itself
+    rho_mode      "R" or "T": the place of the importance ratio in the GTD2 family
+    period        the DD term pulls to the values of a copy of w, which is made every `period` updates, from w of the
+                  update before: 1 is Gradient-DD
+    target_period bootstrap from a copy of w that is made every `target_period` updates; None: from w itself
     pull          pull w itself to that copy, by alpha × pull (DQN Pro)
-    correction    with the Hessian term ψ (Maei 2009), for GTD2 and TDC; the network needs second="tangent"
-    parameters    the rule's own: zeta, kappa, reg, lam, ...
+    correction    add the Hessian term ψ (Maei 2009), for GTD2 and TDC; the network needs second="tangent"
+    parameters    of the rule: zeta, kappa, reg, lam, ...
 
     >>> agent = NetworkLearner("gradient_dd", Network(inputs=1, hidden=()), alpha=0.5)
     >>> agent.update([1.0], reward=1.0, discount=0.0, next_observation=None)
@@ -83,7 +84,11 @@ class NetworkLearner(Saved):
             raise bad_request("'network'", "be a Network", network)
         self.network, self.seed = network, whole_number("'seed'", seed, at_least=0)
         chosen = find_optimiser(optimiser)
-        self.setting = network_setting(learner, chosen.own, alpha, rho_mode, parameters)
+        if chosen.own and alpha is not None:
+            raise bad_request("'alpha'", "be omitted, because your optimiser has the step size", alpha)
+        if not chosen.own and alpha is None:
+            raise bad_request("'alpha'", "be given", alpha)
+        self.setting = find(learner).setting(rho_mode, alpha=1.0 if chosen.own else alpha, **parameters)
         check_rule(self.rule, network, boolean("'correction'", correction))
         has_target = target_period is not None
         self.kind = Kind(self.rule, network, self.setting.rho_mode, chosen, correction, has_target)
@@ -101,19 +106,20 @@ class NetworkLearner(Saved):
             raise bad_request(f"'period' for {self.rule.name}", "be 1, because it has no DD term", period)
         if pull and not has_target:
             raise bad_request("'target_period'", "be given with 'pull', which pulls to that copy", target_period)
-        first_w, first_eta = network.first_w(self.seed), network.first_eta(self.seed)
-        if initial_w is not None:
-            first_w = network.checked_weights("initial_w", initial_w, network.n_weights)
-        if initial_eta is not None:
-            first_eta = network.checked_weights("initial_eta", initial_eta, network.n_second_weights)
+        first = {"initial_w": network.first_w(self.seed), "initial_eta": network.first_eta(self.seed)}
+        for name, given in (("initial_w", initial_w), ("initial_eta", initial_eta)):
+            if given is not None:
+                weights = numbers(f"{name!r}", given, float(np.finfo(network.precision).max))
+                if weights.shape != first[name].shape:
+                    raise bad_request(f"The shape of {name!r}", f"be {first[name].shape}", weights.shape)
+                first[name] = weights.copy()
+        plain, second = chosen.transformation is None, self.arguments["second_alpha"]
+        constants = update_numbers(self.setting, plain, second, self.arguments["pull"])
         with network.working():
             keep_programs()
-            plain, second = chosen.transformation is None, self.arguments["second_alpha"]
-            numbers = update_numbers(self.setting, plain, second, self.arguments["pull"])
-            self.values = {name: network.array(value) for name, value in numbers.items()}
-            periods = {name: self.arguments[name] or 1 for name in ("period", "target_period")}
-            self.values |= {name: jnp.int32(value) for name, value in periods.items()}
-            self._first = network.array(first_w), network.array(first_eta)
+            self.values = {name: network.array(value) for name, value in constants.items()}
+            self.values |= {name: jnp.int32(self.arguments[name] or 1) for name in ("period", "target_period")}
+            self._first = tuple(map(network.array, first.values()))
         self.forget()
 
     def forget(self) -> None:
@@ -130,12 +136,12 @@ class NetworkLearner(Saved):
 
     @property
     def rule(self) -> Rule:
-        """The rule it follows."""
+        """The rule of the learner."""
         return self.setting.rule
 
     @property
     def updates(self) -> int:
-        """How many updates it has made."""
+        """The number of updates."""
         return int(self.state.updates)
 
     @property
@@ -145,15 +151,20 @@ class NetworkLearner(Saved):
 
     @property
     def eta(self) -> Array:
-        """All secondary weights, flat in the same way; zeros for a rule that has none."""
+        """All secondary weights, flat in the same way; zeros for a rule without any."""
         return np.asarray(self.state.eta).astype(float)
 
     def predict(self, observation: Any) -> Any:
         """Return V: a number for one observation (d,), (n,) for observations (n, d)."""
+        values, single = self._values(observation)
+        return float(values[0, 0]) if single else values[:, 0]
+
+    def _values(self, observation: Any) -> tuple[Array, bool]:
+        """Return the outputs for observations, (n, outputs), and whether it is a single observation."""
         rows, single = states("observation", observation, self.network.inputs)
         with self.network.working():
-            values = np.asarray(predictions(self.network)(self.state.w, self.network.array(rows)))[:, 0].astype(float)
-        return float(values[0]) if single else values
+            values = predictions(self.network)(self.state.w, self.network.array(rows))
+        return np.asarray(values).astype(float), single
 
     def update(
         self,
@@ -170,19 +181,16 @@ class NetworkLearner(Saved):
     ) -> Any:
         """Make one update from one transition (d,), or from a batch (B, d), and return the TD error or errors (B,).
 
-        `discount` is 0 where an episode ended; next_observation is not read there, and may be None. `terminated` sets
+        `discount` is 0 at the end of an episode; next_observation is then ignored and may be None. `terminated` sets
         the discount to 0; after a `truncated` transition the next one begins with an empty trace.
-        A batch moves w and η by the mean over its transitions. Nothing changes if an argument is refused, or if the
-        step would diverge (DivergedError). A rule with a trace takes one transition at a time.
+        A batch moves w and η by the mean over its transitions. An invalid argument, or a step that would diverge
+        (DivergedError), changes nothing. A rule with a trace takes one transition at a time.
         """
         single = dimensions(observation) == 1
         rows = self._rows(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
         if self.rule.traces and not single:
-            raise bad_request(
-                f"'observation' for {self.rule.name}",
-                "be a single observation, because its trace follows one stream",
-                np.shape(observation),
-            )
+            rule = "be a single observation, because its trace follows one stream"
+            raise bad_request(f"'observation' for {self.rule.name}", rule, np.shape(observation))
         if len(rows) > FEW:
             size = len(rows) * sum(self.network.widths) * ARRAYS * rows.itemsize
             check_memory(f"An update of {len(rows)} rows", size, "Use smaller batches.")
@@ -190,14 +198,14 @@ class NetworkLearner(Saved):
         return float(errors[0]) if single else errors
 
     def _learn(self, program: Callable[[Kind], Any], *given: Any) -> Array:
-        """Make one update by a compiled program, from arrays that are known to be in order; return the TD errors."""
+        """Make one update by a compiled program, from checked arrays; return the TD errors."""
         with self.network.working():
             state, read = program(self.kind)(self.values, self.state, *given)
-        numbers = np.asarray(read, float)
-        if not numbers[-1]:
+        answer = np.asarray(read, float)
+        if not answer[-1]:
             raise self._diverged()
         self.state = state
-        return numbers[:-1]
+        return answer[:-1]
 
     def update_many(
         self,
@@ -214,8 +222,8 @@ class NetworkLearner(Saved):
     ) -> Array:
         """Make an update from each of n transitions (n, d), one after the other; return their TD errors (n,).
 
-        The result is that of `update` for each of them, up to rounding. Where a step would diverge, the transitions
-        before it have been learnt, and DivergedError says which update it was.
+        The result equals `update` for each transition, up to rounding. If a step would diverge, the transitions
+        before it have been learnt, and DivergedError names the update.
         """
         rows = self._rows(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
         return self._run(rows, np.arange(len(rows))[:, None])[:, 0]
@@ -223,13 +231,12 @@ class NetworkLearner(Saved):
     def replay(self, buffer: Any, updates: int, batch: int = 32) -> Array:
         """Make updates from batches drawn from a buffer with replacement; return the TD errors (updates, batch).
 
-        `buffer` holds (observation, reward, discount, next_observation), and rho if there is one, of n transitions.
-        What is drawn depends on `seed` and on how many updates were made before.
+        `buffer` holds (observation, reward, discount, next_observation) of n transitions, and optionally rho. The
+        batches depend on `seed` and on the number of updates before.
         """
         if not isinstance(buffer, list | tuple) or len(buffer) not in (4, 5):
-            raise bad_request(
-                "'buffer'", "be (observation, reward, discount, next_observation), or these and rho", buffer
-            )
+            rule = "be (observation, reward, discount, next_observation), or these and rho"
+            raise bad_request("'buffer'", rule, buffer)
         if self.rule.traces:
             raise bad_request(f"The rule of {self.rule.name} with a replay", "have no trace", self.rule.name)
         updates, batch = whole_number("'updates'", updates), whole_number("'batch'", batch)
@@ -238,7 +245,7 @@ class NetworkLearner(Saved):
         return self._run(rows, drawn)
 
     def _run(self, rows: Any, places: Any) -> Array:
-        """Make an update from the rows that each row of `places` names; return the TD errors in its shape."""
+        """Make an update from the rows at each row of `places`; return the TD errors in its shape."""
         n, errors = len(rows), np.empty(places.shape)
         more = max(CHUNK, 1 << (n - 1).bit_length()) - n  # few shapes, so that few programs are compiled
         with self.network.working():
@@ -289,14 +296,12 @@ class NetworkLearner(Saved):
         return rows
 
     def _diverged(self) -> DivergedError:
-        return DivergedError(
-            f"{self.setting} diverged on a network at update {self.updates + 1}. The last finite weights are kept. "
-            "Try a smaller alpha."
-        )
+        what = f"{self.setting} diverged on a network at update {self.updates + 1}."
+        return DivergedError(f"{what} The last finite weights are kept. Try a smaller alpha.")
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
         header = described_setting(self.setting) | {
-            "network": self.network.as_data(),
+            "network": asdict(self.network),
             "optimiser": self.kind.optimiser.name,
             "transformation": fingerprint(made_of(self.kind.optimiser.transformation)),
             "arguments": self.arguments,
@@ -310,9 +315,9 @@ class NetworkLearner(Saved):
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, learner: Rule | None = None, optimiser: Any = None) -> Self:
-        """Return the learner that a file holds; it learns on as if it had never been saved.
+        """Return the learner that a file holds; it continues as if it had never been saved.
 
-        A rule or an optimiser of your own is not in the file: give it again.
+        The file does not hold a rule or an optimiser of your own: give them again.
         """
         with open_saved(path, cls.file) as (header, arrays):
             agent = cls(**saved_arguments(path, header, learner, optimiser))
@@ -320,10 +325,10 @@ class NetworkLearner(Saved):
             return agent
 
     def _put_back(self, path: Any, header: dict[str, Any], arrays: dict[str, Any]) -> None:
-        """Continue from the state in a file; raise unless its optimiser and its arrays are those of this learner."""
+        """Continue from the state in a file; raise unless the learner has the same optimiser and arrays."""
         if header["transformation"] != fingerprint(made_of(self.kind.optimiser.transformation)):
             what = f"{str(path)!r} was saved with another optimiser: its steps or its numbers differ"
-            raise BadRequestError(f"{what}. Give the one that it was saved with, optimiser=...")
+            raise BadRequestError(f"{what}. Give the saved optimiser, optimiser=...")
         _, state = self._contents()
         put_back(state, arrays)
         with self.network.working():
@@ -332,7 +337,7 @@ class NetworkLearner(Saved):
 
 
 def saved_arguments(path: Any, header: dict[str, Any], learner: Rule | None, optimiser: Any) -> dict[str, Any]:
-    """Return the arguments a saved learner was made with; `learner` and `optimiser` are the user's own, or None."""
+    """Return the arguments of a saved learner; `learner` and `optimiser` are the user's own, or None."""
     own = header["optimiser"] == "own"
     if own and optimiser is None:
         raise BadRequestError(f"{str(path)!r} was saved with an optimiser of your own: give it again, optimiser=...")
@@ -343,19 +348,6 @@ def saved_arguments(path: Any, header: dict[str, Any], learner: Rule | None, opt
         "optimiser": optimiser if own else header["optimiser"],
         "rho_mode": setting.rho_mode,
     }
-
-
-def network_setting(
-    rule: str | Rule, own: bool, alpha: float | None, rho_mode: str, parameters: dict[str, Any]
-) -> Setting:
-    """Return the setting of a rule; with an optimiser of the user's own, which has the step size, alpha is 1."""
-    if own:
-        if alpha is not None:
-            raise bad_request("'alpha'", "be omitted, because your optimiser has the step size", alpha)
-        alpha = 1.0
-    if alpha is None:
-        raise bad_request("'alpha'", "be given", alpha)
-    return find(rule).setting(rho_mode, alpha=alpha, **parameters)
 
 
 def second_step(setting: Setting, own: bool, second_alpha: Any, parameters: dict[str, Any]) -> float | None:

@@ -1,8 +1,8 @@
-"""Features learnt from transitions: the last hidden layers of an ensemble, its size and its training held out.
+"""Features learnt from transitions: the last hidden layers of an ensemble, with a validated size and training time.
 
-Some episodes are held out first. Networks of several sizes learn from the others by TDRC with Adam, and the size and
-the number of updates whose values are nearest to the held-out returns are taken. Then every member of the ensemble is
-trained so on a random half of all episodes: where the members differ, the data do not say.
+Some episodes are held out. Networks of several sizes learn from the other episodes by TDRC with Adam, and the size and
+the number of updates with the smallest error on the held-out returns are chosen. Then each member of the ensemble is
+trained with them on a random half of all episodes: the members differ where the data are not informative.
 """
 
 from typing import Any, NamedTuple
@@ -15,10 +15,10 @@ from gradient_dd.networks.network import Network
 from gradient_dd.stream.features import Layers
 
 SIZES = ((16,), (32, 16))
-MEMBERS, BATCH, LOOKS, BETWEEN = 4, 64, 8, 400  # networks; rows of a batch; looks at the held-out rows, updates between
+MEMBERS, BATCH, LOOKS, BETWEEN = 4, 64, 8, 400  # networks; rows of a batch; validations, updates between two of them
 STEP = 0.002
-HELD_OUT, FEWEST = 0.25, 8  # share of the groups that is held out; fewer episodes than this are cut into pieces
-WORSE = 2  # looks without progress after which a size is given up
+HELD_OUT, FEWEST = 0.25, 8  # share of the groups that is held out; fewer episodes are cut into pieces
+WORSE = 2  # validations without progress after which training stops
 
 
 class Learnable(NamedTuple):
@@ -37,7 +37,7 @@ class Learnable(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A size, how many updates it is trained for, and its error on held-out rows."""
+    """A size, its number of updates, and its error on held-out rows."""
 
     hidden: tuple[int, ...]
     updates: int
@@ -45,7 +45,7 @@ class Choice(NamedTuple):
 
 
 def groups_of(episode: Integers) -> Integers:
-    """Return the group of each row: its episode, or one of FEWEST pieces where there are fewer episodes."""
+    """Return the group of each row: its episode, or one of FEWEST pieces if there are fewer episodes."""
     _, group = np.unique(episode, return_inverse=True)
     if group.max(initial=0) + 1 < FEWEST:
         group = np.arange(len(episode)) * FEWEST // len(episode)
@@ -53,11 +53,11 @@ def groups_of(episode: Integers) -> Integers:
 
 
 def held_out_error(agent: NetworkLearner, data: Learnable) -> float:
-    """Return the mean square of returns minus values over held-out rows; inf where that is not finite.
+    """Return the mean square of returns minus values over held-out rows, or infinity if it is not finite.
 
-    A return goes G = ρ (r + γ G') backwards along an episode, and takes the value of the next state where rows end
-    without an end. Its noise is the same for all networks. The mean square of TD errors would not do: in a random world
-    it is smaller for values that are too flat.
+    A return is G = ρ (r + γ G'), computed backwards along an episode from the value of the next state, if the rows stop
+    before the end of an episode. The noise of returns is the same for all networks. TD errors are not suitable: in a
+    random world their mean square is smaller for values that are too flat.
     """
     with np.errstate(all="ignore"):
         after, returns = agent.predict(data.s_next), np.empty(len(data.reward))
@@ -70,7 +70,7 @@ def held_out_error(agent: NetworkLearner, data: Learnable) -> float:
 
 
 def beginner(data: Learnable, hidden: tuple[int, ...], seed: int) -> NetworkLearner:
-    """Return an agent that is ready to learn from data."""
+    """Return an untrained agent for the data."""
     return NetworkLearner("tdrc", Network(data.s.shape[1], hidden), alpha=STEP, optimiser="adam", seed=seed)
 
 
@@ -95,9 +95,9 @@ def choose_size(data: Learnable, seed: int) -> Choice:
 
 
 def learn_layers(data: Learnable, centre: Array, scale: Array, seed: int = 0) -> tuple[Layers, Choice]:
-    """Return the features that an ensemble learns from data, and the size and training that were chosen.
+    """Return the features that an ensemble learns from data, and the chosen size and training time.
 
-    Observations have been scaled by `centre` and `scale`, as the map will do it.
+    The observations in the data are scaled by `centre` and `scale`, like the map's inputs.
     """
     size = max(1e-12, float(np.abs(data.reward).mean()))
     data = data._replace(reward=data.reward / size)

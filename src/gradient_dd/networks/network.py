@@ -1,14 +1,14 @@
-"""Network: a value function with hidden layers, all of whose weights are one flat vector.
+"""Network: a value function with hidden layers and one flat vector of weights.
 
-Layer by layer the vector has W, inputs × outputs row by row, then b. So w[:64] of a network of one input and 64 hidden
-units are the weights of its input, whatever made them. Without hidden layers a network is V(s) = w·(s, 1): the linear
-case, in which every rule is what `Learner` makes of it.
+The vector has W (inputs × outputs, row by row) and b of each layer: w[:64] of a network with one input and 64 hidden
+units are the weights of its input. Without hidden layers a network is V(s) = w·(s, 1): the linear case, in which every
+rule equals its `Learner`.
 """
 
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
@@ -23,9 +23,7 @@ with extra("neural"):
     import jax.numpy as jnp
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": jnp.tanh, "relu": jax.nn.relu}
-GAINS = {"tanh": 1.0, "relu": 2.0}  # variance of a first weight, times the number of inputs of its layer
-SECONDS = ("head", "tangent", "network")
-PRECISIONS = ("float32", "float64")
+GAINS = {"tanh": 1.0, "relu": 2.0}  # variance of an initial weight, times the number of inputs of its layer
 MOST_LAYERS = 20
 
 
@@ -42,8 +40,8 @@ class Network:
     inputs      length of a state
     hidden      units of each hidden layer; () is the linear case
     activation  "tanh" or "relu"
-    second      what h(s) is. "head": linear on the last hidden layer and a 1, with no gradient into that layer.
-                "tangent": η·∇V(s), which theory has (Maei 2009). "network": a network of its own, shaped like V's
+    second      the definition of h(s). "head": linear in the last hidden layer and a 1, with no gradient into that
+                layer. "tangent": η·∇V(s), as in theory (Maei 2009). "network": another network of the shape of V's
     precision   "float32" or "float64"
     outputs     1 for state values; the number of actions for action values
 
@@ -62,15 +60,14 @@ class Network:
         for name in ("inputs", "outputs"):
             object.__setattr__(self, name, whole_number(f"{name!r} of a network", getattr(self, name)))
         if not isinstance(self.hidden, list | tuple) or len(self.hidden) > MOST_LAYERS:
-            raise bad_request(
-                "'hidden' of a network", f"be a tuple of at most {MOST_LAYERS} whole numbers", self.hidden
-            )
+            rule = f"be a tuple of at most {MOST_LAYERS} whole numbers"
+            raise bad_request("'hidden' of a network", rule, self.hidden)
         widths = tuple(whole_number("A width in 'hidden' of a network", width) for width in self.hidden)
         object.__setattr__(self, "hidden", widths)
         one_of("'activation' of a network", self.activation, ACTIVATIONS)
-        one_of("'second' of a network", self.second, SECONDS)
-        one_of("'precision' of a network", self.precision, PRECISIONS)
-        size = min(self.n_weights, 10**18)  # which no machine holds, and every number up to which can be shown
+        one_of("'second' of a network", self.second, ("head", "tangent", "network"))
+        one_of("'precision' of a network", self.precision, ("float32", "float64"))
+        size = min(self.n_weights, 10**18)  # more than any memory, and short enough to print
         check_memory(f"A network of {size:,} weights", 80 * size, "Use fewer units.")
 
     @property
@@ -93,45 +90,27 @@ class Network:
         """The length of η."""
         return (self.widths[-2] + 1) * self.outputs if self.second == "head" else self.n_weights
 
-    @property
-    def is_linear_in_eta(self) -> bool:
-        """Whether h is linear in η, so that h(s) is η·∇h(s)."""
-        return self.second != "network" or not self.hidden
-
-    @property
-    def has_one_kind_of_gradient(self) -> bool:
-        """Whether ∇h(s) by η is ∇V(s) by w, as in the linear case."""
-        return self.second == "tangent" or not self.hidden
-
-    def with_outputs(self, outputs: int) -> "Network":
-        """Return the same network with another number of outputs."""
-        return replace(self, outputs=outputs)
-
-    def as_data(self) -> dict[str, Any]:
-        """Return its fields as plain data; `Network(**data)` makes it again."""
-        return asdict(self)
-
     def working(self) -> AbstractContextManager[Any]:
-        """Return the context in which JAX computes with its precision; nothing is changed for other users of JAX.
+        """Return the context in which JAX computes with its precision; other uses of JAX keep theirs.
 
-        Raise in a child made by fork: JAX's threads do not exist there, and its first computation would never end.
+        Raise in a forked child: JAX's threads do not exist there, and its first computation would never end.
         """
         if first_process() != os.getpid():
             raise GradientDDError(
                 "JAX was used before this process was forked, and its threads did not survive. Start the process with "
-                "multiprocessing's 'spawn' method, or make the NetworkLearner in the child only."
+                "multiprocessing's 'spawn' method, or create the NetworkLearner in the child only."
             )
         return jax.enable_x64(True) if self.precision == "float64" else nullcontext()
 
     def array(self, values: Any) -> Any:
         """Return numbers as an array of its precision; call this inside `working`."""
-        with np.errstate(over="ignore"):  # what is too large is infinite, and the update is refused
+        with np.errstate(over="ignore"):  # a number that is too large becomes infinite, and the update raises
             return jnp.asarray(np.asarray(values, self.precision))
 
     def layers(self, w: Any) -> list[tuple[Any, Any]]:
         """Return W and b of each layer of the flat weights w."""
         sizes = [size for here, there in pairwise(self.widths) for size in (here * there, there)]
-        split = np.split if isinstance(w, np.ndarray) else jnp.split  # whose gradient is one concatenation
+        split = np.split if isinstance(w, np.ndarray) else jnp.split  # the gradient of a split is one concatenation
         parts = iter(split(w, np.cumsum(sizes)[:-1]))
         return [(next(parts).reshape(here, there), next(parts)) for here, there in pairwise(self.widths)]
 
@@ -159,14 +138,14 @@ class Network:
     def first_w(self, seed: int) -> Array:
         """Return the initial weights of a seed: normal with variance 1 (2 for relu) over the inputs of a layer, b = 0.
 
-        Without hidden layers they are 0, as those of `Learner` are.
+        Without hidden layers they are 0, as in `Learner`.
         """
         if not self.hidden:
             return np.zeros(self.n_weights)
         return self._drawn(np.random.default_rng([seed, 0]))
 
     def first_eta(self, seed: int) -> Array:
-        """Return the first secondary weights, with which h is 0 everywhere."""
+        """Return the initial secondary weights, with which h is 0 everywhere."""
         if self.second != "network" or not self.hidden:
             return np.zeros(self.n_second_weights)
         eta = self._drawn(np.random.default_rng([seed, 1]))
@@ -180,16 +159,9 @@ class Network:
             parts += [deviation * rng.standard_normal(here * there), np.zeros(there)]
         return np.concatenate(parts)
 
-    def checked_weights(self, name: str, given: Any, n: int) -> Array:
-        """Return flat weights (n,) that a user gives, or raise."""
-        weights = numbers(f"{name!r}", given, float(np.finfo(self.precision).max))
-        if weights.shape != (n,):
-            raise bad_request(f"The shape of {name!r}", f"be ({n},)", weights.shape)
-        return weights.copy()
-
 
 def states(name: str, s: Any, inputs: int, used: Any = None) -> tuple[Array, bool]:
-    """Return states as rows (n, inputs), and whether one alone was given; rows that are not `used` become 0."""
+    """Return states as rows (n, inputs), and whether it is a single state; rows that are not `used` become 0."""
     if used is not None and dimensions(s) == 2 and len(s) == len(used) and not used.all():
         s = np.where(used[:, None], np.asarray(s, float), 0.0)
     elif used is not None and dimensions(s) == 1 and not used.any():

@@ -1,18 +1,17 @@
 """One update of a rule on a network, as a pure function of arrays.
 
-What `Rule.step` returns are the cotangents of V(s), V(s') and h(s): the rule says how far to move along each gradient,
-and one vector-Jacobian product turns that into a direction of all weights,
+The moves that `Rule.step` returns are the cotangents of V(s), V(s') and h(s): the rule gives the length of the move
+along each gradient, and one vector-Jacobian product turns that into a direction of all weights,
 
     w ← w + w_x ∇V(s) + w_next ∇V(s'),   η ← η + eta_x ∇h(s),
 
-which is the linear update with ∇V(s) for x. So the rule files serve as they are. Signals: δ from V; x·η is h(s);
-x·(w − w_prev) is V_w(s) − V_copy(s), the copy being w of one update before (Gradient-DD) or of a longer period
-(functional regularisation). A batch has means. All right-hand sides use old weights; w and η move together.
+which is the linear update with ∇V(s) for x. Signals: δ from V; x·η is h(s); x·(w − w_prev) is V_w(s) − V_copy(s), where
+the copy is w of one update before (Gradient-DD) or of a longer period (functional regularisation). A batch has means.
+All right-hand sides use old weights; w and η move together.
 
-A rule is a function of numbers, and here the numbers are arrays under JAX. So a rule with a Python `if` cannot be
-followed; `min` and `max` are read as those of arrays. Natural rules need M⁻¹ for a matrix M of all weights.
-With the optimiser "sgd" the rule itself has the step sizes. Otherwise the rule gets alpha = beta = 1, and the optimiser
-has them.
+A rule is a function of numbers, and here the numbers are arrays under JAX. So a rule must not contain a Python `if`;
+`min` and `max` become functions of arrays. Natural rules need M⁻¹ for a matrix M of all weights. With the optimiser
+"sgd" the rule itself applies the step sizes. With any other optimiser the rule gets alpha = beta = 1.
 """
 
 from collections.abc import Callable
@@ -36,8 +35,8 @@ ON_ARRAYS = {
     "min": lambda *numbers: reduce(jnp.minimum, numbers),
     "max": lambda *numbers: reduce(jnp.maximum, numbers),
 }
-CORRECTED = ("gtd2", "tdc", "tdrc", "gradient_dd", "tdc_dd", "tdrc_dd")  # rules that follow −½∇MSPBE, DD term apart
-NAMED = {  # words that `optimiser` takes; the transformation has no step size yet
+CORRECTED = ("gtd2", "tdc", "tdrc", "gradient_dd", "tdc_dd", "tdrc_dd")  # rules that follow −½∇MSPBE, apart from DD
+NAMED = {  # the values of `optimiser`; the transformations have no step size
     "sgd": None,
     "adam": optax.scale_by_adam(),
     "adam_without_momentum": optax.scale_by_adam(b1=0.0),
@@ -45,14 +44,14 @@ NAMED = {  # words that `optimiser` takes; the transformation has no step size y
 
 
 class Optimiser(NamedTuple):
-    """A transformation of Optax, or None for plain steps; `own` is one of the user's, which has its step size in it."""
+    """A transformation of Optax, or None for plain steps; `own` is a user's, which includes its step size."""
 
     name: str
     transformation: Any
     own: bool
 
     def first(self, weights: Any) -> Any:
-        """Return its memory for weights that have not moved yet."""
+        """Return its memory for initial weights."""
         return () if self.transformation is None else self.transformation.init(weights)
 
     def step(self, direction: Any, memory: Any, weights: Any, size: Any) -> tuple[Any, Any]:
@@ -66,7 +65,7 @@ class Optimiser(NamedTuple):
 
 
 def find_optimiser(given: Any) -> Optimiser:
-    """Return the optimiser of a word, or one that holds a transformation of Optax."""
+    """Return the optimiser with a name, or a user's transformation of Optax as an optimiser."""
     if isinstance(given, optax.GradientTransformation):
         return Optimiser("own", given, own=True)
     if not isinstance(given, str) or given not in NAMED:
@@ -75,7 +74,7 @@ def find_optimiser(given: Any) -> Optimiser:
 
 
 class Kind(NamedTuple):
-    """What one compiled program is for: all that is not a number. `rule` is a Rule, or has its attributes."""
+    """The key of one compiled program: everything except numbers. `rule` is a Rule, or has its attributes."""
 
     rule: Any
     network: Network
@@ -88,8 +87,8 @@ class Kind(NamedTuple):
 class NetworkSample(NamedTuple):
     """A batch of transitions: states (B, inputs), numbers (B,).
 
-    `here` and `there` (B, outputs) say which outputs make V(s) and V(s'): 1 for state values; for action values the
-    action taken, and the target policy in the next state. `cut` (B,) is not 0 where an episode was cut after this step.
+    `here` and `there` (B, outputs) weight the outputs in V(s) and V(s'): 1 for state values; for action values the
+    action taken, and the target policy in the next state. `cut` (B,) is not 0 if an episode was cut after this step.
     """
 
     s: Any
@@ -107,7 +106,7 @@ class NetworkSample(NamedTuple):
 def sample_of(kind: Kind, rows: Any) -> NetworkSample:
     """Return a batch for state values; each row has s, s_next, reward, discount, rho, pi, mu and cut.
 
-    They are one array, because every argument costs the call of a compiled program time.
+    They are one array, because each argument of a compiled program slows its call.
     """
     s, s_next, numbers = jnp.split(rows, (kind.network.inputs, 2 * kind.network.inputs), axis=1)
     reward, discount, *others = numbers.T
@@ -116,7 +115,7 @@ def sample_of(kind: Kind, rows: Any) -> NetworkSample:
 
 
 class TraceMemory(NamedTuple):
-    """A trace of ∇V by w, the same trace of ∇h by η, and the numbers it keeps."""
+    """A trace of ∇V by w, the same trace of ∇h by η, and its own numbers."""
 
     of_w: Any
     of_eta: Any
@@ -124,7 +123,7 @@ class TraceMemory(NamedTuple):
 
 
 class NetworkState(NamedTuple):
-    """All that changes: weights, copies of w for the DD term and for bootstrapping, traces, memories of optimisers."""
+    """Everything that changes: weights, copies of w (DD term, bootstrapping), traces, and memories of optimisers."""
 
     w: Any
     eta: Any
@@ -138,7 +137,7 @@ class NetworkState(NamedTuple):
 
 
 def first_state(kind: Kind, w: Any, eta: Any) -> NetworkState:
-    """Return the state of weights that have not learnt yet."""
+    """Return the state of initial weights."""
     zero = jnp.zeros((), w.dtype)
     traces = {
         trace.name: TraceMemory(jnp.zeros_like(w), jnp.zeros_like(eta), (zero,) * len(trace.memory))
@@ -158,118 +157,93 @@ def first_state(kind: Kind, w: Any, eta: Any) -> NetworkState:
     )
 
 
-class Gradients(NamedTuple):
-    """Values of a batch, and the functions that pull cotangents (B,) back to directions of weights.
-
-    `x` and `x_next` pull to w what moves V(s) and V(s'); `second` and `second_next` pull to η and to w what moves h.
-    """
-
-    v: Any
-    v_next: Any
-    h: Any
-    x: Callable[[Any], Any]
-    x_next: Callable[[Any], Any]
-    second: Callable[[Any], Any]
-    second_next: Callable[[Any], Any]
-
-
 def read(outputs: Any, weights: Any) -> Any:
     """Return (B,) values: the outputs (B, outputs) weighted and summed."""
     return (outputs * weights).sum(axis=-1)
 
 
-def gradients(kind: Kind, state: NetworkState, sample: NetworkSample) -> Gradients:
-    """Return V(s), V(s') and h(s), and their vector-Jacobian products; XLA leaves out what a rule does not use."""
-    network, (w, eta) = kind.network, (state.w, state.eta)
+def directions(
+    kind: Kind, values: dict[str, Any], state: NetworkState, sample: NetworkSample
+) -> tuple[Any, Any, Any, dict[str, TraceMemory], Any]:
+    """Return how w and η move, the factor by which η grows, the traces, and the TD errors (B,).
+
+    All depend on old weights; moves are means over the batch. Each `pull` turns cotangents (B,) into a direction of w,
+    each `second` into directions of η and w; XLA omits directions that a rule does not use.
+    """
+    rule, network, w, eta = kind.rule, kind.network, state.w, state.eta
     v, pull = jax.vjp(lambda w: read(network.values(w, sample.s), sample.here), w)
     v_next, pull_next = jax.vjp(lambda w: read(network.values(w, sample.s_next), sample.there), w)
     h, second = jax.vjp(lambda eta, w: read(network.second_values(eta, w, sample.s), sample.here), eta, w)
     _, second_next = jax.vjp(lambda eta, w: read(network.second_values(eta, w, sample.s_next), sample.there), eta, w)
-    return Gradients(v, v_next, h, lambda c: pull(c)[0], lambda c: pull_next(c)[0], second, second_next)
-
-
-class Directions(NamedTuple):
-    """Where an update goes: w along one direction, η along another and by a share of itself; and the TD errors."""
-
-    w: Any
-    eta: Any
-    shrink: Any
-    traces: dict[str, TraceMemory]
-    delta: Any
-
-
-def directions(kind: Kind, values: dict[str, Any], state: NetworkState, sample: NetworkSample) -> Directions:
-    """Return where the rule moves w and η, means over the batch, all from old weights."""
-    rule, size = kind.rule, sample.reward.shape[0]
-    found = gradients(kind, state, sample)
-    signals = weight_signals(kind, state, sample, found) | {
-        name: values[name] for name in (*rule.defaults, "beta") if name in values
+    boot = read(network.values(state.target, sample.s_next), sample.there) if kind.target else v_next
+    delta = sample.reward + sample.discount * boot - v
+    one, zero = jnp.ones_like(v), jnp.zeros_like(v)
+    signals = {
+        "rho": sample.rho,
+        "rho_x": sample.rho if kind.rho_mode == "R" else jnp.ones_like(sample.rho),
+        "discount": sample.discount,
+        "delta": delta,
+        "x_eta": h,
+        **{name: values[name] for name in (*rule.defaults, "beta") if name in values},
     }
-    traces = advance_traces(kind, state, found, signals) if rule.traces else state.traces
-    signals |= trace_signals(kind, state, sample, found, traces)
-    delta = signals["delta"]
+    if "x_change" in rule.arguments:
+        signals["x_change"] = v - read(network.values(state.copy, sample.s), sample.here)
+    traces = state.traces
+    if rule.traces:
+        x_eta = second(one)[0] if rule.has_eta else jnp.zeros_like(eta)
+        traces = advance_traces(kind, state, pull(one)[0], x_eta, signals)
+        signals |= {f"{name}_eta": trace.of_eta @ eta for name, trace in traces.items()}
+    if set(PRODUCTS) & set(rule.arguments):
+        x, x_next = pull(one)[0], pull_next(jnp.where(sample.discount == 0, zero, one))[0]
+        z = traces["z"].of_w if "z" in traces else jnp.zeros_like(x)
+        signals |= {"x_x": x @ x, "x_next": x @ x_next, "next_next": x_next @ x_next, "x_z": x @ z, "z_z": z @ z}
     returned = on_arrays(rule.step)(*(signals[name] for name in rule.arguments))
+    size = sample.reward.shape[0]
     moves = {name: jnp.broadcast_to(one, delta.shape) / size for name, one in zip(rule.moves, returned, strict=True)}
-    zero = jnp.zeros_like(delta)
-    along_w = found.x(moves.get("w_x", zero))
-    along_eta = found.second(moves.get("eta_x", zero))[0]
+    along_w = pull(moves.get("w_x", zero))[0]
+    along_eta = second(moves.get("eta_x", zero))[0]
     if "w_next" in moves:
-        along_w += found.x_next(moves["w_next"])
+        along_w += pull_next(moves["w_next"])[0]
     if "eta_next" in moves:
-        along_eta += found.second_next(moves["eta_next"])[0]
+        along_eta += second_next(moves["eta_next"])[0]
     if "w_z" in moves:
         along_w += moves["w_z"].sum() * traces["z"].of_w
     if "eta_z" in moves:
         along_eta += moves["eta_z"].sum() * traces["z"].of_eta
     if "w_change" in moves:
-        along_w += moves["w_change"].sum() * (state.w - state.copy)
+        along_w += moves["w_change"].sum() * (w - state.copy)
     if kind.correction:  # ψ (Maei 2009): with h = η·∇V, the gradient of h by w is ∇²V η
-        along_w -= values["alpha"] * found.second((sample.rho * delta - found.h) / size)[1]
+        along_w -= values["alpha"] * second((sample.rho * delta - h) / size)[1]
     if kind.target:
-        along_w -= values["alpha"] * values["pull"] * (state.w - state.target)
-    return Directions(along_w, along_eta, moves.get("eta_eta", zero).sum(), traces, delta)
-
-
-def weight_signals(kind: Kind, state: NetworkState, sample: NetworkSample, found: Gradients) -> dict[str, Any]:
-    """Return the signals of transitions and of values, (B,) each."""
-    network = kind.network
-    boot = read(network.values(state.target, sample.s_next), sample.there) if kind.target else found.v_next
-    signals = {
-        "rho": sample.rho,
-        "rho_x": sample.rho if kind.rho_mode == "R" else jnp.ones_like(sample.rho),
-        "discount": sample.discount,
-        "delta": sample.reward + sample.discount * boot - found.v,
-        "x_eta": found.h,
-    }
-    if "x_change" in kind.rule.arguments:
-        signals["x_change"] = found.v - read(network.values(state.copy, sample.s), sample.here)
-    return signals
+        along_w -= values["alpha"] * values["pull"] * (w - state.target)
+    return along_w, along_eta, moves.get("eta_eta", zero).sum(), traces, delta
 
 
 def advance(
     kind: Kind, values: dict[str, Any], state: NetworkState, sample: NetworkSample
 ) -> tuple[NetworkState, Any, Any]:
     """Return the state after one update, the TD errors (B,), and whether it stayed finite."""
-    found, optimiser = directions(kind, values, state, sample), kind.optimiser
-    change, memory = optimiser.step(found.w, state.memory, state.w, values["step"])
-    w, eta, second_memory, updates = state.w + change, state.eta, state.second_memory, state.updates + 1
+    along_w, along_eta, shrink, traces, delta = directions(kind, values, state, sample)
+    optimiser, eta, second_memory, updates = kind.optimiser, state.eta, state.second_memory, state.updates + 1
+    change, memory = optimiser.step(along_w, state.memory, state.w, values["step"])
+    w = state.w + change
     if kind.rule.has_eta:
-        change, second_memory = optimiser.step(found.eta, second_memory, eta, values["second_step"])
+        change, second_memory = optimiser.step(along_eta, second_memory, eta, values["second_step"])
         scale = values["second_step"] if optimiser.transformation else 1.0  # a decay does not go through the optimiser
-        eta = eta + change + scale * found.shrink * eta
+        eta = eta + change + scale * shrink * eta
     now = jnp.stack([getattr(sample, name)[0] for name in Before._fields])
     new = NetworkState(
         w=w,
         eta=eta,
         copy=jnp.where(updates % values["period"] == 0, state.w, state.copy),
         target=jnp.where(updates % values["target_period"] == 0, w, state.target) if kind.target else (),
-        traces=found.traces,
+        traces=traces,
         before=jnp.where((sample.discount[0] == 0) | (sample.cut[0] != 0), 0.0, now),  # a new episode knows nothing
         memory=memory,
         second_memory=second_memory,
         updates=updates,
     )
-    return new, found.delta, is_sound(w) & is_sound(eta)
+    return new, delta, is_sound(w) & is_sound(eta)
 
 
 @cache
@@ -279,7 +253,7 @@ def one_update(kind: Kind) -> Any:
 
 
 def as_read(state: NetworkState, delta: Any, sound: Any) -> tuple[NetworkState, Any]:
-    """Return the state after an update, and what is read of it as one array: the TD errors, and 1 if it is sound."""
+    """Return the state after an update, and one array with the TD errors and 1 if the state is sound."""
     return state, jnp.append(delta, sound)
 
 
@@ -307,11 +281,9 @@ def is_sound(weights: Any) -> Any:
 
 
 def advance_traces(
-    kind: Kind, state: NetworkState, found: Gradients, signals: dict[str, Any]
+    kind: Kind, state: NetworkState, x: Any, x_eta: Any, signals: dict[str, Any]
 ) -> dict[str, TraceMemory]:
-    """Return the traces after one more gradient: decay z + gain ∇V(s), and the same with ∇h(s)."""
-    one = jnp.ones_like(found.v)
-    x, x_eta = found.x(one), found.second(one)[0] if kind.rule.has_eta else jnp.zeros_like(state.eta)
+    """Return the traces after one more gradient: decay z + gain x with x = ∇V(s), and the same with x_eta = ∇h(s)."""
     known = signals | {f"{name}_before": state.before[place] for place, name in enumerate(Before._fields)}
     made = {}
     for trace in kind.rule.traces:
@@ -321,19 +293,6 @@ def advance_traces(
         decay, gain, *kept = (jnp.reshape(number, ()) for number in numbers)
         made[trace.name] = TraceMemory(decay * old.of_w + gain * x, decay * old.of_eta + gain * x_eta, tuple(kept))
     return made
-
-
-def trace_signals(
-    kind: Kind, state: NetworkState, sample: NetworkSample, found: Gradients, traces: dict[str, TraceMemory]
-) -> dict[str, Any]:
-    """Return the signals of traces and the products of gradients that the rule asks for."""
-    one, zero = jnp.ones_like(found.v), jnp.zeros_like(found.v)
-    signals = {f"{name}_eta": trace.of_eta @ state.eta for name, trace in traces.items()}
-    if set(PRODUCTS) & set(kind.rule.arguments):
-        x, x_next = found.x(one), found.x_next(jnp.where(sample.discount == 0, zero, one))
-        z = traces["z"].of_w if "z" in traces else jnp.zeros_like(x)
-        signals |= {"x_x": x @ x, "x_next": x @ x_next, "next_next": x_next @ x_next, "x_z": x @ z, "z_z": z @ z}
-    return signals
 
 
 def on_arrays(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -346,47 +305,41 @@ def on_arrays(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_rule(rule: Rule, network: Network, correction: bool = False) -> None:
-    """Raise unless a network can follow the rule; the sentence says which rule and why."""
+    """Raise unless the network supports the rule."""
     what = f"A network does not support the rule {rule.name!r}"
     if rule.natural:
         raise BadRequestError(f"{what}: it is natural, and a metric of all weights of a network is too large.")
     rule.check_known("`NetworkLearner`", SIGNALS, MOVES)
     asked = [name for name in rule.arguments if name not in rule.defaults]
     products = [name for name in asked if name in PRODUCTS]
-    if products and not network.has_one_kind_of_gradient:
+    if products and network.second != "tangent" and network.hidden:
         raise BadRequestError(
             f"{what} with second={network.second!r}: its {products[0]!r} stands for products of the gradients of V and "
             "of h, which are the same only with second='tangent'. Use that."
         )
     along = [name for name in asked if name in ("z_eta", "b_eta")]
-    if along and not network.is_linear_in_eta:
+    if along and network.second == "network" and network.hidden:
         raise BadRequestError(
             f"{what} with second='network': its {along[0]!r} needs an h that is linear in η. "
             "Use second='head' or second='tangent'."
         )
+    number = jax.ShapeDtypeStruct((), jnp.float32)
     for step, arguments in ((rule.step, rule.arguments), *((one.step, one.arguments) for one in rule.traces)):
-        check_traceable(what, step, arguments)
+        try:
+            jax.eval_shape(on_arrays(step), *(number for _ in arguments))
+        except Exception as error:  # the step is the user's, and may raise anything
+            asks = isinstance(error, jax.errors.TracerBoolConversionError)
+            why = "it has an `if` on a number. Use min and max instead" if asks else Unquoted(type(error).__name__)
+            raise BadRequestError(f"{what}: {why}.") from None
     if correction and rule.name not in CORRECTED:
-        raise bad_request(
-            "The rule of a NetworkLearner with correction=True", f"be one of {', '.join(CORRECTED)}", rule.name
-        )
+        allowed = f"be one of {', '.join(CORRECTED)}"
+        raise bad_request("The rule of a NetworkLearner with correction=True", allowed, rule.name)
     if correction and network.second != "tangent":
         raise bad_request("'second' of a network with correction=True", "be 'tangent'", network.second)
 
 
-def check_traceable(what: str, step: Callable[..., Any], arguments: tuple[str, ...]) -> None:
-    """Raise unless a step can be computed on arrays."""
-    number = jax.ShapeDtypeStruct((), jnp.float32)
-    try:
-        jax.eval_shape(on_arrays(step), *(number for _ in arguments))
-    except Exception as error:  # the step is the user's, and may raise anything
-        asks = isinstance(error, jax.errors.TracerBoolConversionError)
-        why = "it has an `if` on a number. Use min and max instead" if asks else Unquoted(f"{type(error).__name__}")
-        raise BadRequestError(f"{what}: {why}.") from None
-
-
 def keep_programs() -> None:
-    """Let JAX keep what it compiles in our folder, unless the user has chosen one for JAX."""
+    """Let JAX keep compiled programs in our folder, unless the user has chosen a folder for JAX."""
     if jax.config.jax_compilation_cache_dir is None and (place := usable_folder(make=True)):
         jax.config.update("jax_compilation_cache_dir", str(place / NETWORKS))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -1,9 +1,9 @@
-"""Rank: where does a rule stand among all learners, tuned alike and tested on the same transitions?
+"""Rank a rule among all learners, which are tuned in the same way and tested on the same transitions.
 
     standing = gdd.rank(RULE, grid={"clip": (0.1, 1.0, 10.0)})
     standing.sentence, standing.frame(), standing.report("page.html")
 
-The results of the registered learners are shipped; only the new rule is computed.
+The package contains the results of the registered learners; only the new rule is computed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,14 @@ from gradient_dd.errors import bad_request, boolean, whole_number
 from gradient_dd.learners import LEARNERS, Rule, find
 from gradient_dd.progress import Bars
 from gradient_dd.ranking.standing import Standing
-from gradient_dd.ranking.standings import BUDGETS, Entry, Grid, make_entry, shipped, shipped_learners
+from gradient_dd.ranking.standings import BUDGETS, Grid, make_entry, shipped, shipped_learners
 from gradient_dd.ranking.suites import Problem, problems_of
 from gradient_dd.studies.search import space_of
 
 __all__ = ["Standing", "rank"]
 
 RIVALS = ("td", "tdrc")
-EVERY = 4  # of the problems, one in so many is used with `quick`
-
-Item = tuple[Rule, Problem, Grid | None]
+EVERY = 4  # `quick` uses every fourth problem
 
 
 def rank(
@@ -37,17 +35,16 @@ def rank(
     workers: int | None = None,
     progress: bool = True,
 ) -> Standing:
-    """Return where a rule stands; without a rule, or with the name of a learner, the standings of all learners.
+    """Return the standing of a rule; without a rule, or for the name of a learner, the standings of all learners.
 
     grid      values to try for its parameters, by name, instead of the declared values
-    against   learners that it is compared with problem by problem
+    against   learners to compare it with, problem by problem
     suite     "classic", "random" or "all"
     quick     a first look: a quarter of the problems, a small budget, and only these rivals, computed in the same way
-
     progress  whether to print the values to try and the progress to stderr
 
-    The rule is tuned on the tuning runs of every problem and tested on the test runs. The same numbers come out
-    whatever the number of `workers` (threads) is.
+    The rule is tuned on the tuning runs of every problem and tested on the test runs. The number of `workers` (threads)
+    does not change the results.
 
         >>> import gradient_dd as gdd
         >>> gdd.rank("td", suite="classic").own
@@ -67,7 +64,7 @@ def rank(
         raise bad_request("'grid'", "map names of parameters to lists of values", grid)
     if grid and (own is None or own.name not in new):
         raise bad_request("'grid'", "be left out without a rule of your own", dict(grid))
-    work: list[Item] = []
+    work: list[tuple[Rule, Problem, Grid | None]] = []
     with Bars() if progress else nullcontext() as bars:
         for one in new.values():
             given = grid if one is own else None
@@ -75,18 +72,12 @@ def rank(
             work += [(one, problem, given) for problem in problems]
             if bars:
                 bars.say(f"Values to try of {space}")
-        entries = shipped(known, problems) | computed(work, quick, threads, bars)
+        entries = shipped(known, problems)
+        with ThreadPoolExecutor(threads) as pool:
+            waiting = {pool.submit(make_entry, *item, quick): item for item in work}
+            for place, done in enumerate(as_completed(waiting)):
+                one, problem, _ = waiting[done]
+                entries[one.name, problem.name] = done.result()
+                if bars:
+                    bars.show("Problems done", place + 1, len(work))
     return Standing(entries, problems, known | new, own.name if own else None, tuple(one.name for one in rivals), quick)
-
-
-def computed(work: list[Item], quick: bool, workers: int, bars: Bars | None) -> dict[tuple[str, str], Entry]:
-    """Return the entries of rules on problems, made by several threads."""
-    made = {}
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = {pool.submit(make_entry, *item, quick): item for item in work}
-        for done in as_completed(waiting):
-            rule, problem, _ = waiting[done]
-            made[rule.name, problem.name] = done.result()
-            if bars:
-                bars.show("Problems done", len(made), len(work))
-    return made

@@ -1,7 +1,7 @@
 """A standing: ranks, ratios and significant differences from the test errors of learners on problems.
 
-A resample of the bootstrap draws as many problems, with replacement, and in each as many of its test runs; all
-learners keep their errors of the same runs. Learners with the same mean error share a rank.
+A bootstrap resample draws problems with replacement, and test runs within each problem. All learners keep their errors
+of the same runs. Learners with the same mean error share a rank.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,9 +45,9 @@ class Standing:
     """Learners ranked on problems.
 
     entries   by learner and problem; rules by name
-    own       the learner that is marked, or None
-    rivals    whom every learner is compared with
-    quick     whether this is a first look, which no number of the shipped standings enters
+    own       the marked learner, or None
+    rivals    learners that every learner is compared with
+    quick     whether this is a first look, without the shipped standings
     """
 
     entries: Mapping[tuple[str, str], Entry]
@@ -62,7 +62,7 @@ class Standing:
 
     @property
     def runs(self) -> int:
-        """How many test runs each problem has."""
+        """The number of test runs of each problem."""
         return TEST_RUNS[self.quick]
 
     @cached_property
@@ -84,7 +84,7 @@ class Standing:
 
     @cached_property
     def ranks(self) -> dict[str, MeanRank]:
-        """The mean rank of each learner, the lowest first."""
+        """The mean rank of each learner, lowest first."""
         rng, errors = np.random.default_rng(0), self.errors
         exact = ranks_of(errors.mean(axis=2).T)
         weights = [resample_counts(rng, self.runs, DRAWS) / self.runs for _ in self.problems]
@@ -103,12 +103,12 @@ class Standing:
         return ratio_interval((pair[0], pair[1]), draws=RATIO_DRAWS)
 
     def counts(self, learner: str, rival: str) -> tuple[int, int]:
-        """Return on how many problems a learner is significantly better than a rival, and on how many worse."""
+        """Return the numbers of problems on which a learner is significantly better and worse than a rival."""
         found = [self.ratio(learner, rival, one) for one in self.problems]
         return sum(one.high < 1 for one in found), sum(one.low > 1 for one in found)
 
     def geometric_ratio(self, learner: str, rival: str | None) -> float:
-        """Return the geometric mean over problems of the ratio to a rival; to the best learner where it is None."""
+        """Return the geometric mean over problems of the ratio to a rival, or to the best learner for None."""
         return float(np.exp(np.log(self.means[learner] / (self.best if rival is None else self.means[rival])).mean()))
 
     def diverged(self, learner: str) -> float:
@@ -122,7 +122,7 @@ class Standing:
 
     @property
     def sentence(self) -> str:
-        """Where the rule stands, or which learner leads, in short."""
+        """The standing of the rule, or of the best learner, as text."""
         name = self.own or next(iter(self.ranks))
         one, label = self.ranks[name], self.rules[name].label
         text = (
@@ -136,7 +136,7 @@ class Standing:
         return f"First look, not for a claim: {text}" if self.quick else text
 
     def frame(self) -> Any:
-        """Return the table as a pandas DataFrame, the best learner first."""
+        """Return the table as a pandas DataFrame, best learner first."""
         rows = []
         for name, one in self.ranks.items():
             row: dict[str, Any] = {"place": self.place(name), "learner": name, "label": self.rules[name].label}
@@ -184,7 +184,7 @@ class Standing:
         return found
 
     def to_latex(self) -> str:
-        """Return the table for a paper, the row of the rule in bold."""
+        """Return the table in LaTeX, with the row of the rule in bold."""
         rows = [
             [rf"\textbf{{{latex(cell)}}}" if name == self.own else latex(cell) for cell in row]
             for name, row in self.rows.items()
@@ -195,7 +195,7 @@ class Standing:
 
     @property
     def setup(self) -> str:
-        """The paragraph "Experimental setup" of a paper."""
+        """The paragraph "Experimental setup" for a paper."""
         from gradient_dd import __version__
 
         budget, suites = BUDGETS[self.quick], " and ".join(dict.fromkeys(one.suite for one in self.problems))
@@ -215,7 +215,7 @@ class Standing:
 
     @property
     def warnings(self) -> list[str]:
-        """What a reader should know before making a claim."""
+        """Sentences to read before making a claim."""
         found = []
         if self.quick:
             found.append(
@@ -235,15 +235,15 @@ class Standing:
 
     def plot(self, which: str = "heat") -> Any:
         """Return a picture, shown in notebooks; `.save(path)` writes its SVG. `which` is one of PICTURES."""
-        pictures = import_module("gradient_dd.report.ranking_pictures").PICTURES
-        return pictures[one_of("'which'", which, pictures)](self)
+        page = import_module("gradient_dd.report.ranking_page")
+        return page.picture(one_of("'which'", which, page.PICTURES), self)
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a page, with tables as .csv and .tex and pictures as .svg in its folder; return its path."""
         return Path(import_module("gradient_dd.report.ranking_page").write_report(self, path))
 
     def table_html(self) -> str:
-        """Return the table in HTML, the row of the rule in bold."""
+        """Return the table in HTML, with the row of the rule in bold."""
         return table(self.head, self.rows, self.own)
 
     def _repr_html_(self) -> str:

@@ -1,8 +1,8 @@
 """Entries, one rule on one problem each, and the shipped standings: the entries of every registered learner.
 
-A rule is tuned on the tuning runs of a problem and tested on the test runs. The shipped entries are in one file of the
-package: numbers and a JSON header, no code. Its version is part of its name. `python -m trials.make_standings` writes
-it again.
+A rule is tuned on the tuning runs of a problem and tested on the test runs. The package has the shipped entries in
+one file of numbers and a JSON header, without code. Its version is part of its name. `python -m trials.make_standings`
+writes it again.
 """
 
 import json
@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import product
 from math import isnan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,6 @@ from gradient_dd.studies.study import ENGINE_VERSION
 BUDGETS = {False: FULL, True: QUICK}  # of the search, by whether it is quick
 TEST_RUNS = {False: 40, True: 10}
 OCTAVES = np.arange(-12, 1)  # step sizes of the curve, 2⁻¹² … 1
-ENDS: tuple[tuple[Any, float], ...] = ((min, -1.0), (max, 1.0))  # of the values that were tried
 VERSION = 1
 FILE = Path(__file__).with_name(f"standings-{VERSION}.npz")
 ARRAYS = ("errors", "curve", "diverged", "coarse")
@@ -37,14 +36,14 @@ Grid = Mapping[str, Sequence[float]]
 
 
 class Entry(NamedTuple):
-    """What is kept of one rule on one problem.
+    """The results of one rule on one problem.
 
-    key       fingerprint of all that the numbers depend on
+    key       fingerprint of everything that the numbers depend on
     setting   the selected values by parameter
     errors    (measures, runs) of the test runs, in single precision
     curve     (octaves,) smallest mean error of the coarse grid near each step size over the initial error; nan if none
     diverged  settings of the coarse grid that diverged in some tuning run, of `coarse`
-    edges     parameters whose selected value is the smallest or largest that was tried
+    edges     parameters whose selected value is at an edge of the search
     """
 
     key: str
@@ -60,7 +59,7 @@ Entries = Mapping[tuple[str, str], Entry]  # by learner and problem
 
 
 def entry_key(rule: Rule, problem: Problem, grid: Grid | None = None, quick: bool = False) -> str:
-    """Return the fingerprint of an entry: of the rule, the problem, the search and the engine."""
+    """Return the fingerprint of an entry: rule, problem, search and engine."""
     forms, space = [form.key for form in rule.forms], space_of(rule, grid, problem.tasks(0)[0], BUDGETS[quick])
     how = [space.facts(), asdict(BUDGETS[quick]), TEST_RUNS[quick]]
     return fingerprint(forms, problem.key, how, ENGINE_VERSION)
@@ -95,12 +94,13 @@ def step_size_curve(found: Found, runs: int, first: float) -> NDArray[np.float16
 
 
 def edges(found: Found, space: SearchSpace) -> list[str]:
-    """Return the parameters whose selected value is the smallest or largest tried, and could have gone farther."""
+    """Return the parameters whose selected value is the smallest or largest tried, though not at a legal limit."""
     at_edge = []
     for axis in space.axes:
         places = [axis.coordinate(one.setting.values.get(axis.name, 0.0)) for one in found.trail]
-        ours = places[0]  # the trail begins with the selected setting
-        if not axis.is_fixed and any(ours == end(places) and axis.moved(ours, step) != ours for end, step in ENDS):
+        ours = places[0]  # the trail starts with the selected setting
+        ends = (min(places), -1.0), (max(places), 1.0)
+        if not axis.is_fixed and any(ours == end and axis.moved(ours, step) != ours for end, step in ends):
             at_edge.append(axis.name)
     return at_edge
 
@@ -125,12 +125,12 @@ def read_standings(path: Path = FILE) -> Entries:
 
 
 def shipped_learners() -> list[str]:
-    """Return the names of the learners that the shipped file has."""
+    """Return the names of the learners in the shipped file."""
     return list(dict.fromkeys(name for name, _ in read_standings()))
 
 
 def shipped(learners: Iterable[str], problems: Sequence[Problem]) -> dict[tuple[str, str], Entry]:
-    """Return the shipped entries of some learners; raise where a rule, a problem, the search or the engine differs."""
+    """Return the shipped entries of some learners; raise if a rule, a problem, the search or the engine differs."""
     known, found = read_standings(), {}
     for learner, problem in product(learners, problems):
         one_of("A learner of the standings", learner, shipped_learners())
@@ -145,7 +145,7 @@ def shipped(learners: Iterable[str], problems: Sequence[Problem]) -> dict[tuple[
 
 
 def verify(learner: str, problems: Sequence[Problem] = SUITES["all"]) -> list[str]:
-    """Compute the entries of a shipped learner again, and return the problems on which any number differs."""
+    """Compute the entries of a shipped learner again, and return the problems on which any bit differs."""
     before = shipped([learner], problems)
     return [one.name for one in problems if not same(before[learner, one.name], make_entry(LEARNERS[learner], one))]
 

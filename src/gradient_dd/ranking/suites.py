@@ -1,10 +1,10 @@
-"""The suites of problems that rules are ranked on.
+"""The suites of problems for ranking rules.
 
 classic   problems from the literature
 random    tasks drawn from fixed seeds in four families: on-policy, moderate ratios, large ratios, TD unstable
 
-A problem is a task, several tasks whose errors are averaged, or a task drawn again for every run. Its runs are counted
-in steps, with constant step sizes. Tuning runs are numbered from 0, test runs from TEST.
+A problem is a task, several tasks whose errors are averaged, or a task drawn again for every run. Runs have a number of
+steps and constant step sizes. Tuning runs are numbered from 0, test runs from TEST.
 
 A random task has sparse transitions (every action leads to `branches` states), Gaussian features X, and values that
 are almost linear in them: V = X w + 0.3 ε with Gaussian w and ε; the reward of a state is r = V − γ P V. The policies
@@ -29,7 +29,7 @@ from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.studies.study import TaskSpec, task
 from gradient_dd.tasks import Task, from_tables
 
-MEASURES = ("mean_error", "last100")  # the mean error over the run, which settings are chosen by, and the final error
+MEASURES = ("mean_error", "last100")  # the mean error over the run, which selects the settings, and the final error
 POINTS = 50  # errors of a run
 TEST = 100_000  # the number of the first test run
 UNSEEN = 0.3  # size of the part of the values that the features cannot represent, relative to the other part
@@ -79,7 +79,7 @@ def built(spec: TaskSpec | RandomTask) -> Task:
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem: its tasks, how many steps a run has, or the name of the one drawn again for every run."""
+    """A problem: its tasks, or the name of a task that is drawn again for every run, and the steps of a run."""
 
     name: str
     title: str
@@ -90,17 +90,17 @@ class Problem:
 
     @property
     def horizon(self) -> Horizon:
-        """How long a run is."""
+        """The length of a run."""
         return Horizon(steps=self.steps, every=self.steps // POINTS)
 
     @cached_property
     def key(self) -> str:
-        """The fingerprint of its length and of the tasks of the first tuning run and of the first test run."""
+        """The fingerprint of the length and of the tasks of the first tuning run and the first test run."""
         return fingerprint(self.steps, [task.key for run in (0, TEST) for task in self.tasks(run)])
 
     @cached_property
     def initial_error(self) -> float:
-        """The error of the initial weights, in the first test run."""
+        """The error of the initial weights in the first test run."""
         return float(np.mean([task.rmsve(task.initial_weights) for task in self.tasks(TEST)]))
 
     def tasks(self, run: int) -> tuple[Task, ...]:
@@ -108,7 +108,7 @@ class Problem:
         return (built(task(self.drawn, seed=run)),) if self.drawn else tuple(map(built, self.specs))
 
     def errors(self, settings: Sequence[Setting], runs: Sequence[int]) -> Array:
-        """Return the errors by measure, (measures, settings, runs), each ten times the initial error at most."""
+        """Return the errors, (measures, settings, runs), each at most ten times the initial error."""
         found = np.empty((len(MEASURES), len(settings), len(runs)))
         for place, run in enumerate(runs):
             parts = []
@@ -164,7 +164,7 @@ SEEDS = {
 
 
 def random_problems(seeds: Mapping[str, Sequence[int]]) -> tuple[Problem, ...]:
-    """Return the problems of given seeds by family."""
+    """Return the random problems of seeds by family."""
     found = []
     for name, chosen in seeds.items():
         for place, seed in enumerate(chosen):

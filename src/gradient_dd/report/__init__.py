@@ -1,4 +1,4 @@
-"""Any study or evaluation as pictures and pages: figures as data, the numbers they show, SVG and PNG, and HTML."""
+"""Pictures and pages of studies and evaluations: figures as data, SVG, PNG and HTML."""
 
 import json
 from importlib.resources import files
@@ -11,5 +11,5 @@ def read(path: str) -> str:
 
 
 def as_json(data: Any) -> str:
-    """Return data as JSON that can stand inside a page: no text in it can end the element it stands in."""
+    """Return data as JSON for a <script> element: no text in it can end the element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

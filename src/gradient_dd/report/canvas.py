@@ -1,4 +1,4 @@
-"""What all figures share: the look, margins in inches, and how they are saved."""
+"""The parts that all figures share: the style, margins in inches, and how figures are saved."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -30,22 +30,21 @@ STYLE: dict[Any, Any] = {
     "path.simplify_threshold": 0.5,
     "svg.hashsalt": "gradient-dd",  # the same drawing is the same file
 }
-LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; title and caption stand in the top one
+LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; the top one has title and caption
 LEGEND_ROW = 0.22
 DPI = 150
 BETWEEN = (2, 5)  # marks between two decades; all eight take half the time of a figure
-Keys = Callable[[], Sequence[Any]]  # returns the entries of a legend
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the look of this project, whatever the user's own settings are."""
+    """Draw in the style of this project, whatever the user's settings are."""
     with mpl.rc_context({**mpl.rcParamsDefault, "backend": "agg", **STYLE}):
         yield
 
 
 class Sheet:
-    """A figure of rows × columns of panels with fixed margins: measuring text for a layout takes half the time."""
+    """A figure of rows × columns of panels with fixed margins, because a layout that measures text doubles the time."""
 
     def __init__(
         self,
@@ -77,12 +76,6 @@ class Sheet:
         """Return the axes of a panel; slices join panels."""
         return self.canvas.add_subplot(self.grid[row, column])
 
-    def say(self, title: str, caption: str) -> None:
-        """Write the title, and below it what a reader must know."""
-        high = self.size[1]
-        self.canvas.text(0.5, 1 - 0.1 / high, title, ha="center", va="top", fontweight="bold", gid="heading")
-        self.canvas.text(0.5, 1 - 0.34 / high, caption, ha="center", va="top")
-
 
 @contextmanager
 def drawn(
@@ -93,19 +86,21 @@ def drawn(
     across: int = 1,
     **shape: Any,
 ) -> Iterator[Sheet]:
-    """Yield a sheet to draw on, in the look of this project; then add title and caption, and save it in a folder.
+    """Yield a sheet to draw on, in the style of this project; then add title and caption, and save it in a folder.
 
-    `keys` returns the entries of the legend below all panels, so many `across`, column by column; `shape` is the
-    sheet's.
+    `keys` returns the entries of the legend below all panels, column by column in `across` columns. `shape` has the
+    arguments of the sheet.
     """
     with styled():
         entries = list(keys())
         sheet = Sheet(legend_rows=-(-len(entries) // across), **shape)
         yield sheet
-        sheet.say(*texts)
+        (title, caption), high = texts, sheet.size[1]
+        sheet.canvas.text(0.5, 1 - 0.1 / high, title, ha="center", va="top", fontweight="bold", gid="heading")
+        sheet.canvas.text(0.5, 1 - 0.34 / high, caption, ha="center", va="top")
         if entries:
             sheet.canvas.legend(handles=entries, loc="lower center", ncols=across, frameon=False, borderaxespad=0.2)
-        save_svg(sheet.canvas, folder / f"{name}.svg")
+        (folder / f"{name}.svg").write_text(svg_text(sheet.canvas), encoding="utf-8")
         sheet.canvas.savefig(folder / f"{name}.png", dpi=DPI)
 
 
@@ -114,15 +109,10 @@ def key(label: str, colour: str, style: Any = "-", width: float | None = None, *
     return Line2D([], [], label=label, color=colour, linestyle=style, linewidth=width, **look)
 
 
-def save_svg(canvas: Canvas, target: Path) -> None:
-    """Save a drawing as an SVG without background, for pages of any colour."""
-    target.write_text(svg_text(canvas), encoding="utf-8")
-
-
 def svg_text(canvas: Canvas) -> str:
-    """Return a drawing as SVG, its coordinates rounded to a tenth of a point and its lines not indented: half the size.
+    """Return a drawing as SVG without background, for pages of any colour.
 
-    Numbers inside tags are coordinates; those between tags are labels, and stay.
+    Coordinates, the numbers inside tags, are rounded to a tenth of a point, and lines are not indented: half the size.
     """
     with StringIO() as file:
         canvas.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
@@ -131,7 +121,7 @@ def svg_text(canvas: Canvas) -> str:
 
 
 def plain_numbers(*axes: Any) -> None:
-    """Label logarithmic axes with plain numbers, and the steps between only where decades are few."""
+    """Label logarithmic axes with plain numbers; label the steps between decades only if there are few decades."""
     for axis in axes:
         low, high = axis.get_view_interval()
         few = high / low < 30

@@ -13,7 +13,6 @@ from gradient_dd.report.forest import Forest, ForestRow, Mark, axis_of
 from gradient_dd.report.page import render
 
 FEW = 20  # initial states in a picture
-HOLLOW = 4  # the sign of a value that needs care
 LOOKS = {"trust": "y", "with care": "m", "not": "n", "fine": "y"}  # classes of verdicts and of findings
 WORDS = {"trust": "Trust", "with care": "Use with care", "not": "Do not trust"}
 
@@ -29,7 +28,11 @@ def write_page(found: Evaluation | PolicyComparison, path: Any) -> Path:
 
 def evaluation_page(found: Evaluation) -> str:
     """Return one HTML page that opens from disk, offline."""
-    word = found.verdict.word
+    word, column = found.verdict.word, value_head(found.confidence)
+    rows = [row("value", (found.start_value, *found.start_interval), LOOKS[word], strong=True)]
+    rows += [row(name, one) for name, one in found.parts.items()]
+    limit = found.start_value if found.logging is None else found.logging.estimate
+    estimates = forest("Estimates of the value with their intervals", "Estimate", rows, limit, [column])
     return render(
         "evaluation.html",
         found=found,
@@ -38,7 +41,7 @@ def evaluation_page(found: Evaluation) -> str:
         word=WORDS[word],
         look=LOOKS[word],
         looks=LOOKS,
-        estimates=estimates(found),
+        estimates=estimates,
         states=initial_states(found),
     )
 
@@ -46,7 +49,7 @@ def evaluation_page(found: Evaluation) -> str:
 def row(label: str, numbers: Any, look: str = "u", **more: Any) -> ForestRow:
     """Return the row of a value with its interval, (value, low, high); hollow where it needs care."""
     value, low, high = map(float, numbers)
-    mark = Mark(value, low, high, look, 0 if look in "yu" else HOLLOW)
+    mark = Mark(value, low, high, look, 0 if look in "yu" else 4)  # shapes from 4 on are hollow
     return ForestRow("", label, [[mark]], with_interval(value, low, high), look, **more)
 
 
@@ -61,22 +64,13 @@ def forest(title: str, unit: str, rows: list[ForestRow], limit: float, columns: 
     return Forest(title, ["value"], rows, axis, limit, "", unit, columns=columns).html()
 
 
-def estimates(found: Evaluation) -> str:
-    """Return the value, the estimates that it was made of, and the value of the logging policy."""
-    rows = [row("value", (found.start_value, *found.start_interval), LOOKS[found.verdict.word], strong=True)]
-    rows += [row(name, one) for name, one in found.parts.items()]
-    limit = found.start_value if found.logging is None else found.logging.estimate
-    title = "Estimates of the value with their intervals"
-    return forest(title, "Estimate", rows, limit, [value_head(found.confidence)])
-
-
 def value_head(confidence: float, what: str = "value") -> str:
     """Return the name of a column of values with intervals."""
     return f"{what} [{100 * confidence:g} % interval]"
 
 
 def initial_states(found: Evaluation) -> str:
-    """Return the values of initial states, smallest first; empty where all are equal."""
+    """Return a plot of the values of initial states, smallest first; empty if all are equal."""
     values, (low, high) = found.values, found.interval
     order = np.argsort(values)
     chosen = np.unique(np.linspace(0, len(order) - 1, min(FEW, len(order))).round().astype(int))
@@ -106,7 +100,7 @@ def comparison_page(found: PolicyComparison) -> str:
 
 
 def policies(question: PolicyQuestion, confidence: float) -> str:
-    """Return the policies with values and gains, the largest value first, with a line at the baseline."""
+    """Return a plot of the policies with values and gains, the largest value first, with a line at the baseline."""
     base, rows = question.baseline, []
     for one in sorted(question.records(), key=lambda record: -record["value"]):
         gain = with_interval(one["difference"], one["difference_low"], one["difference_high"])

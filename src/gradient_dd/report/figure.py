@@ -1,7 +1,4 @@
-"""A figure of a study, as data: which study it reads, which lines it shows, their numbers, and what they say.
-
-Nothing here draws.
-"""
+"""A figure of a study, as data: the study, the lines to show, and their numbers. Nothing here draws."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,9 +15,8 @@ from gradient_dd.studies.results import Results, places, tuned
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task
 
-# RED is strong and stands for Gradient-DD; the others are muted. All are of middle lightness, so that they can be
-# seen on white and on black, and differ in hue as those of Okabe and Ito do. Markers distinguish lines without
-# colour.
+# RED is strong and stands for Gradient-DD; the others are muted. All have a middle lightness, visible on white and on
+# black, and hues as different as Okabe and Ito's. Markers distinguish lines without colour.
 BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW, BROWN = (
     "#7a7a7a", "#5f97bf", "#a8873c", "#4f9a7f", "#d84a05", "#a878a0", "#4a7bb5", "#8f8a3a", "#7d5a46",
 )  # fmt: skip
@@ -40,14 +36,14 @@ MADE_FROM = {
 }  # fmt: skip
 COLOURS |= {name: COLOURS[base] for name, base in MADE_FROM.items()}
 GREEK = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
-SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}  # what the size of a task is called
+SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}  # of the size of a task
 TASK_NAMES = {"random_walk": "random walk", "boyan_chain": "Boyan chain", "baird": "Baird's counterexample"}
 RATIOS = {"paper": "printed", "standard": "usual"}  # of Baird's counterexample
 NAMES = {name: rule.label for name, rule in LEARNERS.items()}
 
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the colour of each learner; rules that are not registered get colours that no other one here has."""
+    """Return the colour of each learner; rules that are not registered get colours that are not taken."""
     shown = list(dict.fromkeys(names))
     taken = {COLOURS[name] for name in shown if name in COLOURS}
     spare = cycle([one for one in (PURPLE, BLUE, YELLOW, BROWN) if one not in taken] or [BLACK])
@@ -56,7 +52,7 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a figure: a learner with some parameters held; the others are tuned. What is held may be "u", α κ."""
+    """One line of a figure: a learner with some parameters held, e.g. "kappa" or "u", which is ακ; others are tuned."""
 
     label: str
     learner: str
@@ -67,26 +63,22 @@ class Line:
 
     def has(self, setting: Setting) -> bool:
         """Return whether a setting belongs to the line."""
-        held = all(held_value(setting, name) == value for name, value in self.held)
+        values = dict(setting.values)
+        if "kappa" in values:
+            values["u"] = round(values["alpha"] * values["kappa"], 9)
+        held = all(values.get(name) == value for name, value in self.held)
         return setting.rule.name == self.learner and setting.rho_mode == self.rho_mode and held
-
-
-def held_value(setting: Setting, name: str) -> float | None:
-    """Return the value of a parameter, None where a setting has none; "u" is α κ up to rounding."""
-    if name == "u" and "kappa" in setting.values:
-        return round(setting.values["alpha"] * setting.values["kappa"], 9)
-    return setting.values.get(name)
 
 
 @dataclass(frozen=True)
 class Figure:
     """What to draw of a study: errors over alpha above, learning curves below, a column for each task.
 
-    `measure` is what alpha is tuned by and what is drawn above: "last100" or "mean_error". `header` names the function
-    "module:name" that draws what stands above the panels.
+    `measure`, "last100" or "mean_error", is the error that alpha minimises and that is drawn above. `header` names the
+    function "module:name" that draws a picture above the panels.
 
-    section, tab   where a report shows the figure, and how it is called there
-    source         which figure of the paper it is, e.g. "Fig. 2"; empty for one that the paper does not have
+    section, tab   the section of a report that shows the figure, and its name there
+    source         the figure of the paper, e.g. "Fig. 2"; empty for a figure that is not in the paper
     split          a parameter of the tasks: a report has a tab for each of its values, named by `tabs`
     """
 
@@ -122,10 +114,10 @@ class Drawing:
 
 
 class LineData(NamedTuple):
-    """What one line shows.
+    """The numbers of a line.
 
     alphas, mean, sem     (alphas,) at each alpha the mean of the setting tuned over all else, and its standard error
-    exploded              (alphas,) how many of the runs behind each mean diverged
+    exploded              (alphas,) the number of diverged runs in each mean
     best                  the setting tuned over all, alpha included
     curve, curve_sem      (bins,) its learning curve
     """
@@ -138,23 +130,6 @@ class LineData(NamedTuple):
     best: Setting
     curve: Array
     curve_sem: Array
-
-    @property
-    def place(self) -> int:
-        """The place of the best alpha."""
-        return int(np.flatnonzero(self.alphas == self.best.values["alpha"])[0])
-
-    @property
-    def error(self) -> float:
-        """The mean error of the best setting."""
-        return float(self.mean[self.place])
-
-    @property
-    def edge(self) -> str:
-        """Whether the best alpha is the lowest or the highest of the grid; empty where it is neither."""
-        if len(self.alphas) < 3 or 0 < self.place < len(self.alphas) - 1:
-            return ""
-        return "lowest α" if self.place == 0 else "highest α"
 
 
 class Panel(NamedTuple):
@@ -195,9 +170,9 @@ def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) ->
 
 
 def error_range(panels: Sequence[Panel], shown: str) -> tuple[float, float]:
-    """Return the limits that panels share of "mean", errors over step sizes, or of "curve": at most six decades.
+    """Return the common limits of "mean", errors over step sizes, or of "curve": at most six decades.
 
-    All that did not diverge is inside, and the initial errors are.
+    The limits include the initial errors and all errors that did not diverge.
     """
     lines = [(panel, getattr(line, shown)) for panel in panels for line in panel.lines]
     inside = [values[~panel.beyond(values)] for panel, values in lines]
@@ -207,7 +182,7 @@ def error_range(panels: Sequence[Panel], shown: str) -> tuple[float, float]:
 
 
 def diverged_rows(panels: Sequence[Panel]) -> int:
-    """Return how many lines have a step size that diverged, at most in a panel."""
+    """Return the largest number of lines in a panel that have a diverged step size."""
     return max(sum(bool(panel.beyond(line.mean).any()) for line in panel.lines) for panel in panels)
 
 
@@ -228,5 +203,5 @@ def title_of(task: Task) -> str:
 
 
 def joined(parts: list[str]) -> str:
-    """Return parts as they stand in a sentence."""
+    """Return parts joined as in a sentence."""
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]

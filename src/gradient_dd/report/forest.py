@@ -1,7 +1,7 @@
 """A forest plot as an HTML table: text keeps its size on a phone, and a screen reader finds the numbers.
 
-The predicted side of the limit is shaded, the limit is bold, and what is undecided is hollow. The page defines the
-signs #mc, #md, #ms and #mt (circle, diamond, square, triangle), and #ml and #mr for what is off the scale.
+The predicted side of the limit is shaded, the limit is bold, and undecided estimates are hollow. The page defines the
+signs #mc, #md, #ms and #mt (circle, diamond, square, triangle), and #ml and #mr for values off the scale.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from gradient_dd.report.svg import PlotAxis, plain
 SHAPES = "cdst"
 LEAST = 0.012  # of the width: shorter intervals are inside their sign
 REACH = 100.0
-EDGES = {True: (0.02, 0.93), False: (0.02, 0.98)}  # where ticks may stand, by whether another plot follows
+SHORT = (0.1, 0.14, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3)  # ticks of a short logarithmic axis
 
 
 class Mark(NamedTuple):
@@ -29,9 +29,9 @@ class Mark(NamedTuple):
 
 
 class ForestRow(NamedTuple):
-    """A row: its label in a group of rows, for each facet some marks, and the number beside a single one.
+    """A row: its label in a group of rows, the marks of each facet, and the number beside a single mark.
 
-    spoken   what a screen reader says after the label, where no number stands beside
+    spoken   the text that a screen reader adds to the label of a row without a number
     cells    the further columns
     note     a warning about the row, shown below it
     strong   whether the label is bold
@@ -113,10 +113,12 @@ class Forest(NamedTuple):
     def ticks(self) -> str:
         """Return the numbers of the axis: the limit, and round values that keep clear of it and of each other."""
         several = len(self.facets) > 1
-        taken, shown, (first, last) = [share(self.limit, self.axis)], [], EDGES[several]
-        for value in sorted(round_values(self.axis), key=lambda one: (f"{one:e}"[0] != "1", abs(one))):
+        taken, shown, last = [share(self.limit, self.axis)], [], 0.93 if several else 0.98
+        is_short = not self.axis.linear and self.axis.high <= 4 * self.axis.low  # it has few decades
+        values = (one for one in SHORT if self.axis.low <= one <= self.axis.high) if is_short else self.axis.ticks()
+        for value in sorted(values, key=lambda one: (f"{one:e}"[0] != "1", abs(one))):
             at = share(value, self.axis)
-            if all(abs(at - other) > (0.22 if several else 0.12) for other in taken) and first < at < last:
+            if all(abs(at - other) > (0.22 if several else 0.12) for other in taken) and 0.02 < at < last:
                 taken.append(at)
                 shown.append(f'<s style="left:{100 * at:.0f}%">{plain(value)}</s>')
         return "".join(shown) + f'<s class="lim">{plain(float(f"{self.limit:.3g}"))}</s>'
@@ -135,17 +137,10 @@ def axis_of(rows: Sequence[ForestRow], limit: float, ratios: bool = False) -> Pl
 
 
 def share(value: float, axis: PlotAxis) -> float:
-    """Return where a value stands on an axis from 0 to 1; outside it, -1 or 2."""
+    """Return the position of a value on an axis, from 0 to 1; -1 or 2 outside."""
     if not value >= axis.low:
         return -1.0
     return axis.place(value, 0, 1) if value <= axis.high else 2.0
-
-
-def round_values(axis: PlotAxis) -> list[float]:
-    """Return round values on an axis; a short logarithmic one has more of them than decades."""
-    if axis.linear or axis.high > 4 * axis.low:
-        return axis.ticks()
-    return [value for value in (0.1, 0.14, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3) if axis.low <= value <= axis.high]
 
 
 def mark(one: Mark, axis: PlotAxis) -> str:

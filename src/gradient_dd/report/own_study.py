@@ -1,4 +1,4 @@
-"""The report of any study: which learner was best where, its setting, figures, divergence, tables, provenance."""
+"""The report of any study: the best learner on each task and its setting, figures, divergence, tables, provenance."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -28,20 +28,18 @@ from gradient_dd.report.panels import columns_of, legend
 from gradient_dd.report.study_figure import draw, scale
 from gradient_dd.studies import Study, intervals, study_from
 from gradient_dd.studies.intervals import Interval
-from gradient_dd.studies.results import Results, edges, places, tuned, values_beyond
+from gradient_dd.studies.results import Results, edges, places, tuned
 from gradient_dd.studies.store import Store
-from gradient_dd.tasks import Task
 
 CONDITIONS = ("schedule", "episodes", "steps", "every", "sampling", "seed")
-MEASURES = {"last100": "Final error", "mean_error": "Mean error"}
 PLACED = {"R": "", "T": ", ρ on the bootstrap"}  # ρ of a learner, in its label
 COLUMNS = ("ratio [95 % interval]", "error ± standard error", "best setting", "diverged settings")
 
 
 class Winner(NamedTuple):
-    """The best setting of a line on a task: its errors (runs,), and how many settings of the line diverged in a run.
+    """The best setting of a line on a task: its errors (runs,), a warning, and how many settings of the line diverged.
 
-    `ratio` is that of its error to the lowest one of the task.
+    `ratio` is the ratio of its error to the lowest error of the task.
     """
 
     label: str
@@ -60,25 +58,27 @@ def write_report(results: Results, page: Path) -> Path:
     for inside in ("figures", "tables"):
         (folder / inside).mkdir(parents=True, exist_ok=True)
     results.frame().to_csv(folder / "tables" / "settings.csv", index=False)
-    unit, facts = ("episodes" if study.episodes else "steps"), []
-    for measure, title in MEASURES.items():
-        last = f"last 100 {'episodes' if study.episodes else 'errors'}"
-        title += f" ({f'mean of the {last}' if measure == 'last100' else f'mean over all {unit}'})"
+    unit, titles, facts = ("episodes" if study.episodes else "steps"), {}, []
+    for key, task in results.tasks.items():
+        name = TASK_NAMES.get(task.name, "")
+        titles[key] = f"{name[:1].upper()}{name[1:]}, {title_of(task)}" if name else title_of(task)
+    last = f"last 100 {'episodes' if study.episodes else 'errors'}"
+    for measure, title in (
+        ("last100", f"Final error (mean of the {last})"),
+        ("mean_error", f"Mean error (mean over all {unit})"),
+    ):
         figure = Figure(measure, title, study.name, lines_of(study), measure)
         panels = panels_of(figure, results)
         draw(figure, panels, study, folder / "figures")
-        columns = [
-            column._replace(title=long_title(panel.task))
-            for column, panel in zip(columns_of(panels, unit), panels, strict=True)
-        ]
-        found = {long_title(one): winners(results, str(one), measure) for one in results.tasks.values()}
+        columns = zip(columns_of(panels, unit), titles.values(), strict=True)
+        found = {name: winners(results, key, measure) for key, name in titles.items()}
         facts.append(
             {
                 "name": measure,
                 "title": title,
                 "sentences": [sentence(task, ordered) for task, ordered in found.items()],
                 "forest": forest(title, found),
-                "columns": columns,
+                "columns": [column._replace(title=name) for column, name in columns],
                 "legend": legend(panels[0].lines),
             }
         )
@@ -88,25 +88,17 @@ def write_report(results: Results, page: Path) -> Path:
 
 
 def report_stored(results: Path, folder: Path, rules: dict[str, Rule]) -> Path:
-    """Write the report of what a results file holds; `rules` are the user's own, by name."""
-    return write_report(stored_results(results, rules), folder / "report.html")
+    """Write the report of the study that was started last in a results file: all settings stored under its conditions.
 
-
-def stored_results(path: Path, rules: dict[str, Rule]) -> Results:
-    """Return the results of the study that was started last in a file: all settings stored under its conditions.
-
-    `rules` are the user's own, by name. Runs that not every setting has are left out.
+    `rules` are the user's own, by name. Runs that some settings lack are left out.
     """
-    with Store(path) as store, store.snapshot():
+    with Store(results) as store, store.snapshot():
         studies, settings, units = store.studies(), store.settings(), store.units()
-    if not studies:
-        raise bad_request(f"{str(path)!r}", "hold results", Unquoted("none"), "Run gradient-dd sweep.")
     runs = Counter(key for unit in units for key in unit.keys)
     done = [setting for setting in settings if setting.key in runs]
     if not done:
-        raise bad_request(
-            f"{str(path)!r}", "hold results", Unquoted("none yet"), "Run gradient-dd sweep again; it resumes."
-        )
+        got, again = ("none yet", " again; it resumes") if studies else ("none", "")
+        raise bad_request(f"{str(results)!r}", "hold results", Unquoted(got), f"Run gradient-dd sweep{again}.")
     conditions = {name: done[-1].facts[name] for name in CONDITIONS}
     ours = [one for one in done if conditions.items() <= one.facts.items()]
     learners: dict[str, dict[str, Any]] = {}
@@ -119,7 +111,7 @@ def stored_results(path: Path, rules: dict[str, Rule]) -> Results:
         "learners": list(learners.values()),
         "runs": min(runs[one.key] for one in ours),
     }
-    return Results(study_from(data, rules), path)
+    return write_report(Results(study_from(data, rules), results), folder / "report.html")
 
 
 def report_folder(results: Path) -> Path:
@@ -128,30 +120,24 @@ def report_folder(results: Path) -> Path:
 
 
 def check_complete(results: Results, command: str) -> None:
-    """Raise unless every setting has all runs of the study; `command` runs what is missing."""
+    """Raise unless every setting has all runs of the study; `command` runs the missing ones."""
     study = results.study
     for task in results.tasks:
         missing = int(np.isnan(results.errors(task)[1]).sum())
         if missing:
             got = Unquoted(f"{missing:,} of {study.n_settings * study.runs:,} missing for {task}")
             what = f"The results of study {study.name!r} in {results.path}"
-            raise bad_request(what, "be complete", got, f"{command} runs what is missing.")
+            raise bad_request(what, "be complete", got, f"{command} runs the missing ones.")
 
 
 def lines_of(study: Study) -> tuple[Line, ...]:
     """Return a line for each learner and placement of ρ, tuned over everything but alpha."""
-    kinds = {(setting.rule.name, setting.rho_mode): setting.rule.label for setting in study.settings()}
-    colours = colours_of(name for name, _ in kinds)
+    labels = {(setting.rule.name, setting.rho_mode): setting.rule.label for setting in study.settings()}
+    colours = colours_of(name for name, _ in labels)
     return tuple(
         Line(label + PLACED[mode], name, (), mode, colours[name], mode == "T" or name in MADE_FROM)
-        for (name, mode), label in kinds.items()
+        for (name, mode), label in labels.items()
     )
-
-
-def long_title(task: Task) -> str:
-    """Return the title of a task with its name, e.g. "Random walk, m = 20, on-policy"."""
-    name = TASK_NAMES.get(task.name, "")
-    return f"{name[:1].upper()}{name[1:]}, {title_of(task)}" if name else title_of(task)
 
 
 def winners(results: Results, task: str, measure: str) -> list[Winner]:
@@ -161,30 +147,17 @@ def winners(results: Results, task: str, measure: str) -> list[Winner]:
     for line in lines_of(results.study):
         ours, best = places(settings, line.has), tuned(settings, errors, line.has)
         diverged = int(intervals.has_exploded(errors[ours], initial).any(axis=1).sum())
-        note = edge_note(settings[best], [settings[place] for place in ours])
-        found.append(Winner(line.label, settings[best], errors[best], note, f"{diverged} of {len(ours)}"))
+        note = []
+        for end, name, beyond in edges(settings[best], [settings[place] for place in ours]):
+            more = f": also try {beyond}" if beyond else ""
+            note.append(f"The best {GREEK.get(name, name)} is the {end} of its grid{more}.")
+        found.append(Winner(line.label, settings[best], errors[best], " ".join(note), f"{diverged} of {len(ours)}"))
     first, *others = sorted(found, key=lambda one: one.errors.mean())
     return [first, *(one._replace(ratio=intervals.ratio_interval((one.errors, first.errors))) for one in others)]
 
 
-def edge_note(best: Setting, among: list[Setting]) -> str:
-    """Return a warning where the best setting lies at an end of its grid, with values to try beyond it."""
-    told = []
-    for end, name, values in edges(best, among):
-        beyond = ", ".join(f"{value:.3g}" for value in values_beyond(end, values))
-        told.append(
-            f"The best {GREEK.get(name, name)} is the {end} of its grid{f': also try {beyond}' * bool(beyond)}."
-        )
-    return " ".join(told)
-
-
-def setting_text(setting: Setting) -> str:
-    """Return the parameters of a setting, with four digits."""
-    return ", ".join(f"{GREEK.get(name, name)}\xa0=\xa0{value:.4g}" for name, value in setting.values.items())
-
-
 def forest(title: str, found: dict[str, list[Winner]]) -> str:
-    """Return the error of each learner over the lowest one of its task, on the same runs, a group for each task."""
+    """Return the ratio of each learner's error to the lowest of its task, on the same runs, a group for each task."""
     rows = []
     for task, ordered in found.items():
         for one in ordered:
@@ -193,15 +166,15 @@ def forest(title: str, found: dict[str, list[Winner]]) -> str:
             if one is ordered[0]:
                 shown, look = "lowest", "y"
             error, mark = intervals.estimate(one.errors[None]), Mark(value, low, high, look)
-            cells = f"{error.mean[0]:.3g}\xa0±\xa0{error.sem[0]:.2g}", setting_text(one.setting), one.diverged
+            chosen = (f"{GREEK.get(name, name)}\xa0=\xa0{v:.4g}" for name, v in one.setting.values.items())
+            cells = f"{error.mean[0]:.3g}\xa0±\xa0{error.sem[0]:.2g}", ", ".join(chosen), one.diverged
             rows.append(ForestRow(task, one.label, [[mark]], shown, look, cells=cells, note=one.note))
-    return Forest(
-        title, ["error ÷ lowest"], rows, axis_of(rows, 1.0, ratios=True), 1.0, "", "", True, columns=COLUMNS
-    ).html()
+    axis = axis_of(rows, 1.0, ratios=True)
+    return Forest(title, ["error ÷ lowest"], rows, axis, 1.0, "", wide_groups=True, columns=COLUMNS).html()
 
 
 def sentence(task: str, ordered: Sequence[Winner]) -> str:
-    """Return which learner is lowest on a task, and for which of the others the difference is not significant."""
+    """Return the learner with the lowest error on a task, and the learners whose difference is not significant."""
     best, *others = ordered
     higher = [f"{one.label} has {one.ratio.estimate:.3g} times its error" for one in others if one.ratio.low > 1]
     unsure = [one.label for one in others if not one.ratio.low > 1]

@@ -1,4 +1,4 @@
-"""A page from a template: one HTML file that opens from disk, offline, with its figures inside."""
+"""Makes a page from a template: one HTML file that opens from disk, offline, with its figures inside."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from gradient_dd.errors import extra
 from gradient_dd.report import read
 from gradient_dd.studies import Study
-from gradient_dd.studies.provenance import provenance
+from gradient_dd.studies.study import provenance
 
 with extra("report"):
     import jinja2
 
 
 def fill(template: str, style_file: str, **content: Any) -> str:
-    """Return the page of a template, with the style of a file after the one that all pages share."""
+    """Return the page of a template, with the common style and the style of a file."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(read), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -21,9 +21,6 @@ def fill(template: str, style_file: str, **content: Any) -> str:
 
 
 def render(template: str, studies: Sequence[Study] = (), **content: Any) -> str:
-    """Return the page of a template of this package, with the style of all pages but the report of a reproduction.
-
-    The page describes `studies`, and says which versions made it.
-    """
+    """Return the page of a template of this package, with a description of `studies` and the versions that made it."""
     described = [(one.name, str(one)) for one in studies]
     return fill(f"report/{template}", "report/style.css", studies=described, provenance=provenance(), **content)

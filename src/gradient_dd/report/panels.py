@@ -1,4 +1,4 @@
-"""The panels of a figure as SVG for a page: small, in the page's own black and white, with text that keeps its size.
+"""The panels of a figure as SVG for a page: small, in the page's own black and white, with text of constant size.
 
 Each line is one path and its markers are another: points of zero length with round or square ends.
 """
@@ -27,14 +27,6 @@ class Column(NamedTuple):
     below: str
 
 
-class LegendEntry(NamedTuple):
-    """An entry of a legend: its label, and how the line is drawn."""
-
-    label: str
-    colour: str
-    look: str
-
-
 def columns_of(panels: Sequence[Panel], unit: str) -> list[Column]:
     """Return the pictures of all panels of a figure: errors over step sizes above, learning curves below."""
     has_alphas = all(len(line.alphas) for panel in panels for line in panel.lines)
@@ -46,7 +38,7 @@ def columns_of(panels: Sequence[Panel], unit: str) -> list[Column]:
 
 
 def over_alpha(panel: Panel, errors: PlotAxis, rows: int) -> str:
-    """Return errors over step sizes; what diverged is a cross in the strip above, of so many rows for all panels."""
+    """Return errors over step sizes; a step size that diverged is a cross in the strip above, which has `rows` rows."""
     alphas = np.concatenate([line.alphas for line in panel.lines])
     across = PlotAxis(float(alphas.min()) / 1.3, float(alphas.max()) * 1.3)
     top = TOP + (ROW * rows + 14 if rows else 0)
@@ -54,11 +46,14 @@ def over_alpha(panel: Panel, errors: PlotAxis, rows: int) -> str:
     for line in panel.lines:
         gone = panel.beyond(line.mean)
         xs, ys = places(line.alphas[~gone], across), heights(line.mean[~gone], errors, top)
+        dots = "".join(f"M{x} {y}h0" for x, y in zip(xs, ys, strict=True))
         ends = [heights(line.mean[~gone] + sign * line.sem[~gone], errors, top) for sign in (-1, 1)]
         bars = "".join(
             f"M{x} {low}V{high}" for x, low, high in zip(xs, *ends, strict=True) if abs(float(low) - float(high)) > 4
         )
-        inside = path_of(xs, ys) + markers(xs, ys) + (f'<path class="bars" d="{bars}"/>' if bars else "")
+        inside = path_of(xs, ys) + "".join(
+            f'<path class="{name}" d="{drawn}"/>' for name, drawn in (("dots", dots), ("bars", bars)) if drawn
+        )
         if gone.any():
             crosses = "".join(f"M{x} {TOP + 13 + ROW * row}l4 4m0-4-4 4" for x in places(line.alphas[gone], across, -2))
             inside += f'<path class="gone" d="{crosses}"/>'
@@ -90,13 +85,13 @@ def group(line: Line, inside: str) -> str:
 
 
 def places(values: Array, axis: PlotAxis, shift: float = 0) -> list[str]:
-    """Return where values stand from left to right."""
+    """Return the horizontal positions of values."""
     return [f"{axis.place(float(value), LEFT, RIGHT) + shift:.0f}" for value in values]
 
 
 def heights(values: Array, axis: PlotAxis, top: float) -> list[str]:
-    """Return where values stand from top to bottom."""
-    return [f"{BOTTOM + top - axis.place(float(value), top, BOTTOM):.1f}".removesuffix(".0") for value in values]
+    """Return the vertical positions of values."""
+    return [f"{axis.place(float(value), BOTTOM, top):.1f}".removesuffix(".0") for value in values]
 
 
 def path_of(xs: list[str], ys: list[str]) -> str:
@@ -104,38 +99,26 @@ def path_of(xs: list[str], ys: list[str]) -> str:
     return f'<path d="M{"L".join(f"{x} {y}" for x, y in zip(xs, ys, strict=True))}"/>' if xs else ""
 
 
-def markers(xs: list[str], ys: list[str]) -> str:
-    """Return points as dots."""
-    dots = "".join(f"M{x} {y}h0" for x, y in zip(xs, ys, strict=True))
-    return f'<path class="dots" d="{dots}"/>' if dots else ""
-
-
 def framed(across: PlotAxis, errors: PlotAxis, top: float, first: float, parts: list[str], label: str) -> str:
     """Return lines with their axes; the initial error is dotted."""
     lines, texts = "", ""
     for value in errors.ticks():
-        y = BOTTOM + top - errors.place(value, top, BOTTOM)
+        y = errors.place(value, BOTTOM, top)
         lines += f"M{LEFT} {y:.0f}H{RIGHT}"
         texts += f'<text x="{LEFT - 5}" y="{y + 4:.0f}" class="e">{plain(value)}</text>'
     for value in across.ticks():
-        x = across.place(value, LEFT, RIGHT)
+        x, number = across.place(value, LEFT, RIGHT), f"{value / 1000:g}k" if 1e3 <= value < 1e6 else plain(value)
         lines += f"M{x:.0f} {top}V{BOTTOM}"
-        texts += f'<text x="{x:.0f}" y="{BOTTOM + 14}" class="m">{short(value)}</text>'
-    y = BOTTOM + top - errors.place(first, top, BOTTOM)
-    dotted = f'<path class="initial" d="M{LEFT} {y:.0f}H{RIGHT}"/>'
+        texts += f'<text x="{x:.0f}" y="{BOTTOM + 14}" class="m">{number}</text>'
+    dotted = f'<path class="initial" d="M{LEFT} {errors.place(first, BOTTOM, top):.0f}H{RIGHT}"/>'
     words = f'<text x="{(LEFT + RIGHT) / 2:.0f}" y="{HIGH - 5}" class="m">{escape(label)}</text>'
     inside = f'<path class="gr" d="{lines}"/>{dotted}{"".join(parts)}{texts}{words}'
     return f'<svg class="panel" viewBox="0 0 {WIDE} {HIGH}" aria-hidden="true">{inside}</svg>'
 
 
-def short(value: float) -> str:
-    """Return the number of a tick: 0.01, 5, 10k."""
-    return f"{value / 1000:g}k" if 1e3 <= value < 1e6 else plain(value)
-
-
-def legend(lines: Sequence[LineData]) -> list[LegendEntry]:
-    """Return the entries of a legend."""
-    return [LegendEntry(one.line.label, one.line.colour, look_of(one.line)) for one in lines]
+def legend(lines: Sequence[LineData]) -> list[dict[str, str]]:
+    """Return the entries of a legend: label, colour, and the class of the line."""
+    return [{"label": one.line.label, "colour": one.line.colour, "look": look_of(one.line)} for one in lines]
 
 
 def look_of(line: Line) -> str:

@@ -40,7 +40,7 @@ def plot_results(results: Results, kind: str, task: str | None, measure: str, ax
 
 
 def plot_evaluation(found: Evaluation, ax: Any) -> Any:
-    """Draw the value with its interval, what it was made of, and the value of the logging policy."""
+    """Draw the value with its interval, the estimates that it combines, and the value of the logging policy."""
     low, high = found.start_interval
     colour = COLOURS[found.verdict.word]
     rows = [{"name": "value", "value": found.start_value, "low": low, "high": high, "colour": colour}]

@@ -1,24 +1,23 @@
 """The figure of a study: error over step sizes above, learning curves below, a column for each task.
 
-Where a mean error is far beyond the first one it is drawn in a strip above the axes, not on them: it is no value that
-one could read. All columns share their axes of errors.
+A mean error far beyond the initial error has no readable value, so it is a cross in a strip above the axes. All columns
+share their axes of errors.
 """
 
 from collections.abc import Callable
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import Array
 from gradient_dd.errors import extra
-from gradient_dd.report.canvas import TOP, Sheet, drawn, plain_numbers, save_svg, styled, thousands
+from gradient_dd.report.canvas import TOP, Sheet, drawn, plain_numbers, styled, svg_text, thousands
 from gradient_dd.report.figure import (
     MARKERS,
     STRONG,
     Figure,
     Line,
-    LineData,
     Panel,
     diverged_rows,
     error_range,
@@ -38,56 +37,52 @@ SPARSE = 16  # points of a curve from one marker to the next
 EXPLAINED = f"✕ above the axes: diverged, a mean beyond {EXPLODED:g} × the initial error or infinite"
 RING = "ring: the best step size is the last of the grid"
 
-
-Header = Callable[[Any, Task], None]
 Range = tuple[float, float]
+Header = Callable[[Any, Task], None]
 
 
 def draw(
     figure: Figure, panels: list[Panel], study: Study, folder: Path, note: str = "", header: Header | None = None
 ) -> None:
-    """Draw a figure into folder/NAME.svg and .png; `header` draws what stands above the panels, also alone."""
-    across = 2 if len(panels) == 1 else 5 if len(figure.lines) == 5 else 4
-    strip = strip_height(panels)
-    room = {"gap": 0.7 + strip} if header else {"gap": 0.7, "top": TOP + strip}
-    shape = {"columns": len(panels), "heights": (1.8, 2.3, 2.3) if header else (2.6, 2.6), "width": width_of(panels)}
-    texts = figure.title, caption(figure, study, note)
-    with drawn(
-        folder, figure.name, texts, lambda: [key(*pair) for pair in enumerate(figure.lines)], across, **shape, **room
-    ) as sheet:
+    """Draw a figure into folder/NAME.svg and .png; `header` draws a picture above the panels, and again alone."""
+    strip, unit = strip_height(panels), "episodes" if study.episodes else "steps"
+    lines = [
+        scale(study),
+        "bars and bands: standard error of the mean · dotted: the initial error",
+        f"{EXPLAINED} · {RING}",
+    ]
+    caption = "\n".join(line for line in (*lines, figure.remark, note.upper()) if line)
+    shape: dict[str, Any] = {
+        "across": 2 if len(panels) == 1 else 5 if len(figure.lines) == 5 else 4,
+        "columns": len(panels),
+        "heights": (1.8, 2.3, 2.3) if header else (2.6, 2.6),
+        "width": {1: 5.0, 2: 4.0, 4: 4.0}.get(len(panels), 3.05),
+        **({"gap": 0.7 + strip} if header else {"gap": 0.7, "top": TOP + strip}),
+    }
+    texts = figure.title, caption
+    with drawn(folder, figure.name, texts, lambda: list(starmap(key, enumerate(figure.lines))), **shape) as sheet:
         if header:
             header(sheet.axes(0, slice(None)), panels[0].task)
-        for column, _ in enumerate(panels):
-            draw_column(sheet, column, panels, column, figure, study)
+        for column, panel in enumerate(panels):
+            above, below = sheet.axes(-2, column), sheet.axes(-1, column)
+            over_alpha(above, panel, error_range(panels, "mean"), strip)
+            over_time(below, panel, error_range(panels, "curve"), unit)
+            if column == 0:
+                what = "last 100" if figure.measure == "last100" else "all"
+                above.set_ylabel(f"RMS error, mean of {what} {'episodes' if panel.task.episodic else 'errors'}")
+                below.set_ylabel("RMS error")
     if header:
         with styled():
             alone = Sheet(1, (2.1,), 5.2, top=0.1)
             header(alone.axes(0, 0), min((panel.task for panel in reversed(panels)), key=task_size))
-            (folder / "parts").mkdir(exist_ok=True)
-            save_svg(alone.canvas, header_file(folder, figure.name))
+            file = header_file(folder, figure.name)
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(svg_text(alone.canvas), encoding="utf-8")
 
 
 def header_file(folder: Path, figure: str) -> Path:
-    """Return the path of what stands above a figure, drawn for its smallest task."""
+    """Return the path of the picture above a figure, drawn alone for its smallest task."""
     return folder / "parts" / f"{figure}-above.svg"
-
-
-def width_of(panels: list[Panel]) -> float:
-    """Return the width of a column in inches."""
-    return {1: 5.0, 2: 4.0, 4: 4.0}.get(len(panels), 3.05)
-
-
-def draw_column(sheet: Sheet, column: int, panels: list[Panel], place: int, figure: Figure, study: Study) -> None:
-    """Draw both halves of a panel."""
-    panel = panels[place]
-    what = "last 100" if figure.measure == "last100" else "all"
-    unit = "episodes" if panel.task.episodic else "errors"
-    over_alpha(sheet.axes(-2, column), panel, error_range(panels, "mean"), strip_height(panels))
-    over_time(sheet.axes(-1, column), panel, error_range(panels, "curve"), "episodes" if study.episodes else "steps")
-    if column == 0:
-        above, below = sheet.canvas.axes[-2:]
-        above.set_ylabel(f"RMS error, mean of {what} {unit}")
-        below.set_ylabel("RMS error")
 
 
 def key(place: int, line: Line) -> Line2D:
@@ -108,18 +103,8 @@ def look(place: int, line: Line) -> dict[str, Any]:
     }
 
 
-def caption(figure: Figure, study: Study, note: str) -> str:
-    """Return what every figure states: scale, variant, seed."""
-    lines = [
-        scale(study),
-        "bars and bands: standard error of the mean · dotted: the initial error",
-        f"{EXPLAINED} · {RING}",
-    ]
-    return "\n".join(line for line in [*lines, figure.remark, note.upper()] if line)
-
-
 def scale(study: Study) -> str:
-    """Return how much of what was run, in words."""
+    """Return the scale of a study: runs, length, sampling, schedule and seed."""
     length = f"{study.episodes:,} episodes" if study.episodes else f"{study.steps:,} steps"
     sampling = "on trajectories" if study.sampling == "trajectory" else "on independent transitions"
     return f"{study.runs} runs of {length} {sampling}, {study.schedule} step size, seed {study.seed}"
@@ -132,16 +117,20 @@ def strip_height(panels: list[Panel]) -> float:
 
 
 def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> None:
-    """Draw the error against alpha, and above it what diverged."""
+    """Draw the error against alpha, and above it the step sizes that diverged."""
     for place, line in enumerate(panel.lines):
         shown = ~panel.beyond(line.mean)
         axes.plot(line.alphas[shown], line.mean[shown], markersize=3, **look(place, line.line))
-        axes.plot(*bars(line.alphas[shown], line.mean[shown], line.sem[shown]), color=line.line.colour, linewidth=1.0)
-        if line.edge and shown[line.place]:
+        x, mean, sem = line.alphas[shown], line.mean[shown], line.sem[shown]
+        gap = np.full_like(x, np.nan)  # between the error bars, which are one line
+        x, ends = np.stack([x, x, gap], axis=1), np.stack([mean - sem, mean + sem, gap], axis=1)
+        axes.plot(x.ravel(), ends.ravel(), color=line.line.colour, linewidth=1.0)
+        (best,) = np.flatnonzero(line.alphas == line.best.values["alpha"])
+        if len(line.alphas) > 2 and best in (0, len(line.alphas) - 1) and shown[best]:
             ring = {"markerfacecolor": "none", "markeredgecolor": line.line.colour, "markeredgewidth": 1.2}
-            axes.plot(line.alphas[line.place], line.error, "o", markersize=9, zorder=4, **ring)
+            axes.plot(line.alphas[best], line.mean[best], "o", markersize=9, zorder=4, **ring)
     axes.axhline(panel.initial_error, color="#888888", linewidth=0.8, linestyle=":")
-    alphas = np.concatenate([line.alphas for line in panel.lines])  # those that diverged too
+    alphas = np.concatenate([line.alphas for line in panel.lines])  # diverged ones too
     axes.set(
         xscale="log", yscale="log", xlabel="step size α", ylim=errors, xlim=(alphas.min() / 1.3, alphas.max() * 1.3)
     )
@@ -171,12 +160,6 @@ def draw_strip(axes: Any, panel: Panel, inches: float) -> Any:
     return strip
 
 
-def bars(x: Array, mean: Array, sem: Array) -> tuple[Array, Array]:
-    """Return error bars as one line with gaps."""
-    gap = np.full_like(x, np.nan)
-    return np.stack([x, x, gap], axis=1).ravel(), np.stack([mean - sem, mean + sem, gap], axis=1).ravel()
-
-
 def over_time(axes: Any, panel: Panel, errors: Range, unit: str) -> None:
     """Draw the learning curve of each line's selected setting; a curve that diverges ends where it does."""
     thin = evenly_in_log(len(panel.middle), 80)
@@ -184,15 +167,10 @@ def over_time(axes: Any, panel: Panel, errors: Range, unit: str) -> None:
         curve = np.where(panel.beyond(line.curve), np.nan, line.curve)
         some = (4 * place % SPARSE, SPARSE)  # markers distinguish lines in grey
         axes.plot(panel.middle[thin], curve[thin], markersize=4, markevery=some, **look(place, line.line))
-        lower, upper = band(line, curve)
+        sem = np.where(np.isfinite(line.curve_sem), line.curve_sem, 0.0)
+        lower, upper = np.maximum(curve - sem, curve * 0.05), curve + sem
         fill = {"color": line.line.colour, "alpha": 0.15, "linewidth": 0}
         axes.fill_between(panel.middle[thin], lower[thin], upper[thin], **fill)
     axes.set(xscale="log", yscale="log", ylim=errors, xlabel=unit, xlim=(panel.middle[0], panel.middle[-1]))
     plain_numbers(axes.yaxis)
     thousands(axes.xaxis)
-
-
-def band(line: LineData, curve: Any) -> tuple[Any, Any]:
-    """Return the curve less and plus its standard error."""
-    sem = np.where(np.isfinite(line.curve_sem), line.curve_sem, 0.0)
-    return np.maximum(curve - sem, curve * 0.05), curve + sem

@@ -1,8 +1,7 @@
 """Pictures as SVG inside a page: axes, lines over sizes, and drawings of matplotlib.
 
-What is written here has the page's own colours for black and white. A drawing of matplotlib is parsed and written
-again, so that nothing of the file itself reaches the page unread; what matplotlib does not write, such as a script, is
-refused.
+Black and white follow the page's own colours. A drawing of matplotlib is parsed and written again, so the text of the
+file never reaches the page unchecked; elements that matplotlib does not write, such as scripts, are refused.
 """
 
 import re
@@ -25,7 +24,6 @@ ATTRIBUTES = {
     *("id", "x", "y", "d", "width", "height", "viewBox", "version", "type", "transform"),
     *("style", "fill", "clip-path", "patternUnits"),
 }
-LEFT_OUT = "metadata"  # who drew it: the page says so itself
 DEEPEST = 40  # elements inside each other; matplotlib needs 8
 LOCAL = re.compile(r"url\(#([\w.-]+)\)")
 MOVE = re.compile(r"(?:rotate|translate|scale|matrix)\([-+\d.,e\s]*\)")
@@ -43,26 +41,21 @@ class PlotAxis(NamedTuple):
     linear: bool = False
 
     def place(self, value: float, left: float, right: float) -> float:
-        """Return where a value stands; what is outside stands at the end of the axis."""
+        """Return the position of a value; a value outside the limits is at the end of the axis."""
         inside = min(max(value, self.low), self.high) if value == value else self.low
         if self.linear:
             return left + (right - left) * (inside - self.low) / (self.high - self.low)
-        return left + (right - left) * log(inside / self.low) / log(self.high / self.low)
+        return left + (right - left) * log(inside / self.low) / (log(self.high / self.low) or 1.0)  # 0: a single point
 
     def ticks(self) -> list[float]:
         """Return the round values that the axis shows."""
-        return self._linear_ticks() if self.linear else self._decades()
-
-    def _linear_ticks(self) -> list[float]:
-        span = self.high - self.low
-        if not isfinite(span):
-            return []
-        unit = 10.0 ** floor(log10(span / TICKS))
-        step = next(unit * factor for factor in (1, 2, 5, 10) if span / (unit * factor) <= TICKS)
-        return [k * step for k in range(ceil(self.low / step), floor(self.high / step) + 1)]
-
-    def _decades(self) -> list[float]:
-        low, high, _ = self
+        low, high, is_linear = self
+        if is_linear:
+            if not isfinite(high - low):
+                return []
+            unit = 10.0 ** floor(log10((high - low) / TICKS))
+            step = next(unit * factor for factor in (1, 2, 5, 10) if (high - low) / (unit * factor) <= TICKS)
+            return [k * step for k in range(ceil(low / step), floor(high / step) + 1)]
         powers = range(int(log10(low)) - 1, int(log10(high)) + 2)
         factors = (1, 2, 5) if high / low < 30 else (1,)
         every = 2 if high / low > 1e5 else 1  # numbers of many decades would overlap; 1 always stays
@@ -80,7 +73,7 @@ class Series(NamedTuple):
 
 
 def plain(value: float) -> str:
-    """Return a number as an axis shows it: 0.01, 200, 10⁻⁵."""
+    """Return a number as the text of a tick: 0.01, 200, 10⁻⁵."""
     if value == 0 or 1e-3 <= abs(value) < 1e5:
         return f"{value:g}"
     power = floor(log10(abs(value)) + 1e-9)
@@ -94,36 +87,31 @@ def over_size(symbol: str, series: Sequence[Series]) -> str:
     values = [value for one in series for value in one.values if isfinite(value) and value > 0]
     across = PlotAxis(min(min(one.sizes) for one in series) / 1.1, max(max(one.sizes) for one in series))
     domain = PlotAxis(min(values) / 1.3, max(values) * 1.3)
-
-    def y_of(value: float) -> float:
-        return bottom + top - domain.place(value, top, bottom)
-
-    grid = "".join(f"M{left} {y_of(value):.0f}H{right}" for value in domain.ticks())
-    parts = [f'<path class="gr" d="{grid}"/>']
-    for value in domain.ticks():
-        parts.append(f'<text x="{left - 5}" y="{y_of(value) + 4:.0f}" class="e">{plain(value)}</text>')
+    heights = {value: domain.place(value, bottom, top) for value in domain.ticks()}
+    parts = [f'<path class="gr" d="{"".join(f"M{left} {y:.0f}H{right}" for y in heights.values())}"/>']
+    for value, y in heights.items():
+        parts.append(f'<text x="{left - 5}" y="{y + 4:.0f}" class="e">{plain(value)}</text>')
     for size in series[0].sizes:
         x = across.place(size, left, right)
         parts.append(f'<text x="{x:.0f}" y="{bottom + 18}" class="m">{symbol} = {size:g}</text>')
-    names = spread_out([y_of(one.values[-1]) for one in series], 14)
-    told = []
+    names, told = spread_out([domain.place(one.values[-1], bottom, top) for one in series], 14), []
     for one, y in zip(series, names, strict=True):
-        points = [(across.place(s, left, right), y_of(v)) for s, v in zip(one.sizes, one.values, strict=True)]
+        pairs = list(zip(one.sizes, one.values, strict=True))
+        points = [(across.place(size, left, right), domain.place(v, bottom, top)) for size, v in pairs]
         path = "L".join(f"{x:.0f} {h:.1f}" for x, h in points)
         dots = "".join(f'<circle cx="{x:.0f}" cy="{h:.1f}" r="2.6" class="dot"/>' for x, h in points)
         leader = f'<path class="leader" d="M{right + 4} {points[-1][1]:.1f}L{right + 10} {y:.1f}"/>'
         name = f'<text x="{right + 13}" y="{y + 4:.1f}" class="name">{escape(one.label)}</text>'
         look = ' class="strong"' if one.strong else ""
         parts.append(f'<g style="color:{one.colour}"{look}><path d="M{path}"/>{dots}{leader}{name}</g>')
-        numbers = ", ".join(f"{symbol} = {s:g} {v:.3g}" for s, v in zip(one.sizes, one.values, strict=True))
+        numbers = ", ".join(f"{symbol} = {size:g} {v:.3g}" for size, v in pairs)
         told.append(f"{one.label}: {numbers}")
-    said = escape("; ".join(told), quote=True)
-    shape = f'viewBox="0 0 {wide} {high}" width="{wide}"'
-    return f'<svg {shape} class="chart" role="img" aria-label="{said}">{"".join(parts)}</svg>'
+    shape, label = f'viewBox="0 0 {wide} {high}" width="{wide}"', escape("; ".join(told))
+    return f'<svg {shape} class="chart" role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
 def spread_out(heights: Sequence[float], least: float) -> list[float]:
-    """Return heights moved apart so that labels do not overlap; their order is kept."""
+    """Return heights in the same order, moved apart so that labels do not overlap."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     found = list(heights)
     for before, after in pairwise(order):
@@ -133,7 +121,7 @@ def spread_out(heights: Sequence[float], least: float) -> list[float]:
 
 
 def inline_svg(file: Path, prefix: str) -> str:
-    """Return the drawing of a file as text for a page; its ids get a prefix, so that those of two do not clash."""
+    """Return the drawing of a file as text for a page; its ids get a prefix, so the ids of two drawings differ."""
     try:
         text = file.read_text(encoding="utf-8")
         return written(ET.fromstring(text[text.index("<svg") :]), prefix, DEEPEST)
@@ -146,9 +134,9 @@ def inline_svg(file: Path, prefix: str) -> str:
 
 
 def written(element: ET.Element, prefix: str, deeper: int) -> str:
-    """Return an element and all in it as text, or raise the words for what may not be there."""
+    """Return an element and its contents as text, or raise with the words for what is not allowed."""
     name = str(element.tag).removeprefix(SVG)
-    if name == LEFT_OUT:
+    if name == "metadata":  # the page itself says what drew it
         return ""
     if name not in ELEMENTS or deeper == 0:
         raise BadRequestError(f"an element {name!r}")
@@ -161,7 +149,7 @@ def written(element: ET.Element, prefix: str, deeper: int) -> str:
 
 
 def attribute(element: str, key: str, value: str, prefix: str) -> str:
-    """Return an attribute as text, or raise the words for what may not be there."""
+    """Return an attribute as text, or raise with the words for what is not allowed."""
     if key == f"{XLINK}href":
         if element not in LINKS or not LINKS[element].fullmatch(value):
             raise BadRequestError(f"a link {value[:40]!r}")

@@ -1,9 +1,8 @@
-"""Learner: any rule, step by step, on transitions from anywhere.
+"""Learner: any rule on a stream of transitions.
 
-Features may be dense or sparse, (indices, values). A sparse update costs O(non-zeros) for every learner that is
-linear in time, whatever n_features: the shrinking of η (GTD, TDRC) is one scale for all of it, and Gradient-DD's
-w − w_prev is kept as a vector of which only the last step's non-zeros are ever touched. With a trace it costs
-O(non-zeros of the trace); with momentum O(n_features).
+Features are dense or sparse, (indices, values). A sparse update costs O(non-zeros) for every linear-time learner, for
+any n_features: the decay of η (GTD, TDRC) is one scale for all of η, and of Gradient-DD's w − w_prev only the non-zeros
+of the last step are touched. With a trace an update costs O(non-zeros of the trace); with momentum O(n_features).
 """
 
 from math import nan
@@ -12,9 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from gradient_dd.arrays import Array, Booleans, check_memory
+from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, PRODUCTS, Before, Metric
-from gradient_dd.engine.schedules import Constant, Schedule, check_schedule, constant
+from gradient_dd.engine.schedules import Constant, Schedule, Taper, check_schedule, constant, tapered
 from gradient_dd.engine.single import (
     CHANGE,
     CHANGED,
@@ -27,21 +26,11 @@ from gradient_dd.engine.single import (
     W,
     plain_rows,
 )
-from gradient_dd.errors import DivergedError, number, show, whole_number
+from gradient_dd.errors import BadRequestError, DivergedError, number, show, whole_number
 from gradient_dd.files import FileKind, open_saved
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map, mapped
-from gradient_dd.stream.learner_file import (
-    Saved,
-    described_map,
-    described_schedule,
-    described_setting,
-    put_back,
-    saved_map,
-    saved_schedule,
-    saved_setting,
-    saved_size,
-)
+from gradient_dd.stream.learner_file import Saved, described_map, described_setting, put_back, saved_arguments
 from gradient_dd.stream.trace_state import product, put_traces, saved_traces, total, traces_of
 from gradient_dd.stream.transitions import (
     NONE,
@@ -58,19 +47,19 @@ from gradient_dd.stream.transitions import (
 )
 
 ALL = slice(None)  # every feature
-PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine and gives the same bits
+PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine; the bits are the same
 
 
 class Learner(Saved):
-    """A learner to feed one transition at a time.
+    """A learner that is fed one transition at a time.
 
     learner     a name in `LEARNERS`, or a Rule of your own
     n_features  length of the feature vectors
     initial_w   (n_features,) or a number; default 0
     schedule    factor on alpha; an update with discount 0, or one that is truncated, ends an episode
-    rho_mode    "R" or "T": where the importance ratio stands in the GTD2 family
-    features    the map that makes the feature vectors, to be saved with the learner; `agent.features` gives it back
-    parameters  the learner's own: alpha, zeta, kappa, reg, ...
+    rho_mode    "R" or "T": the place of the importance ratio in the GTD2 family
+    features    the feature map, to be saved with the learner; `agent.features` returns it
+    parameters  of the rule: alpha, zeta, kappa, reg, ...
 
     >>> agent = Learner("gradient_dd", n_features=2, alpha=0.5)
     >>> agent.update([1, 0], reward=1.0, discount=0.9, x_next=[0, 1])
@@ -107,49 +96,40 @@ class Learner(Saved):
 
     def _facts(self) -> dict[str, Any]:
         facts = {"setting": self.setting, "features": self.n_features, "updates": self.updates}
-        return {**facts, "episodes": self.episodes, "schedule": self.schedule, "largest |w|": abs(self._w).max()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._name_parts()
-
-    def _name_parts(self) -> None:
-        """Name the columns of the memory; η is its scale times self._eta, and self._change is w − w_prev."""
-        self._w, self._eta, self._change = (self._memory.parts[:, part] for part in (W, ETA, CHANGE))
+        return {**facts, "episodes": self.episodes, "schedule": self.schedule, "largest |w|": abs(self.w).max()}
 
     def forget(self) -> None:
-        """Forget everything learnt. Episodes need no call: `discount` and `truncated` end them."""
+        """Forget everything learnt. `discount` and `truncated` end episodes, which need no call."""
         self._memory = SingleMemory(self.setting, self.n_features)
-        self._name_parts()
-        self._w[:] = self._initial_w
+        self._memory.parts[:, W] = self._initial_w
         self._metric = Metric(self.n_features, self.setting.values["ridge"]) if self.rule.natural else None
         self.updates = 0
         self.episodes = 0
 
     @property
     def rule(self) -> Rule:
-        """The rule it follows."""
+        """The rule of the learner."""
         return self.setting.rule
 
     @property
     def w(self) -> Array:
         """(p,) the primary weights; read only, and a view: copy it to keep it."""
-        view = self._w.view()
+        view = self._memory.parts[:, W]
         view.setflags(write=False)
         return view
 
     @property
     def eta(self) -> Array:
-        """(p,) the secondary weights, a copy; zeros for a learner that has none."""
-        return self._memory.scale[0] * self._eta
+        """(p,) the secondary weights, a copy; zeros for a learner without any."""
+        return self._memory.scale[0] * self._memory.parts[:, ETA]
 
     def predict(self, x: Any = None, *, observation: Any = None, observations: Any = None) -> Any:
-        """Return x·w: a number for one feature vector, (n,) for n rows, in any form that `update_many` takes.
+        """Return x·w: a number for one feature vector, (n,) for n rows in any form that `update_many` takes.
 
-        With a feature map, one observation or n observations may be given instead.
+        A learner with a feature map also takes one observation or n observations instead of x.
         """
         x = mapped(self.features, "observations", observations, observation) if x is None else x
-        return predicted(x, self.n_features, self._w.__getitem__)
+        return predicted(x, self.n_features, self._memory.parts[:, W].__getitem__)
 
     def update(
         self,
@@ -164,14 +144,14 @@ class Learner(Saved):
         terminated: bool = False,
         truncated: bool = False,
     ) -> float:
-        """Learn from one transition, and return its TD error.
+        """Learn from one transition and return its TD error.
 
-        `discount` is the continuation discount into the next state, 0 where the episode ended; x_next is then
-        not used and may be None. `rho` is π(a|s) / μ(a|s) of the action taken; `pi` and `mu` are the two
+        `discount` is the continuation discount into the next state, 0 at the end of an episode; x_next is then
+        ignored and may be None. `rho` is π(a|s) / μ(a|s) of the action taken; `pi` and `mu` are the two
         probabilities, for learners that need them (tree_backup, abtd). `terminated` sets the discount to 0.
-        `truncated` says that the episode was cut after this transition, by a time limit for instance: the update
-        bootstraps from x_next as usual, and the next one begins with an empty trace. Nothing changes if an argument
-        is refused, or if the step would diverge (DivergedError).
+        `truncated` means that the episode was cut after this transition, for example by a time limit: the update
+        bootstraps from x_next, and the next update begins with an empty trace. An invalid argument, or a step that
+        would diverge (DivergedError), changes nothing.
         """
         reward, discount, rho, cut = checked_numbers(reward, discount, rho, terminated, truncated)
         given = pi is not None or mu is not None or self.rule.traces
@@ -184,7 +164,7 @@ class Learner(Saved):
         return delta
 
     def _step(self, x: Any, x_next: Any, reward: float, now: Before) -> float:
-        """Make a step and return its TD error; compiled where that can be done, after the first few updates."""
+        """Make a step and return its TD error; compiled if possible, after the first updates."""
         p, compiles = self.n_features, self.updates >= PLAIN_UPDATES and not self.rule.natural
         rows = plain_rows(x, x_next, p) if compiles else None
         delta = None if rows is None else self._memory.step(*rows, reward, *now, self._factor())
@@ -198,19 +178,20 @@ class Learner(Saved):
         """Make a step with NumPy and return its TD error."""
         discount, rho, *_ = now
         scale = float(self._memory.scale[0])
+        w, eta, change = (self._memory.parts[:, part] for part in (W, ETA, CHANGE))
         signals = self.setting.signals(self._factor(), rho)
         with np.errstate(all="ignore"):
             signals["discount"] = discount
-            bootstrap = discount * total(there.values * self._w[there.where]) if discount else 0.0
-            delta = reward + bootstrap - total(here.values * self._w[here.where])
+            bootstrap = discount * total(there.values * w[there.where]) if discount else 0.0
+            delta = reward + bootstrap - total(here.values * w[here.where])
             signals["delta"] = delta
-            signals["x_eta"] = scale * total(here.values * self._eta[here.where])
-            signals["x_change"] = total(here.values * self._change[here.where])
+            signals["x_eta"] = scale * total(here.values * eta[here.where])
+            signals["x_change"] = total(here.values * change[here.where])
             traces = traces_of(self._memory).advanced(self.rule, signals, here, now, self.n_features)
             z, b = (traces.vectors.get(name, NONE) for name in ("z", "b"))
             if traces.vectors:
                 for name, along in (("z_eta", z), ("b_eta", b)):
-                    signals[name] = scale * total(along.values * self._eta[along.where])
+                    signals[name] = scale * total(along.values * eta[along.where])
             if set(PRODUCTS) & set(self.rule.arguments):
                 pairs = (here, here), (here, there), (there, there), (here, z), (z, z)
                 signals |= {name: product(*pair) for name, pair in zip(PRODUCTS, pairs, strict=True)}
@@ -222,12 +203,11 @@ class Learner(Saved):
                 along, along_next = (FeatureVector(ALL, metric.direction(one)) for one in (x, x_next))
             reach = {"w_x": along, "w_next": along_next, "w_z": z, "eta_x": here, "eta_next": there, "eta_z": z}
             if move["w_change"]:
-                reach["w_change"] = FeatureVector(ALL, self._change.copy())
+                reach["w_change"] = FeatureVector(ALL, change.copy())
             self._check_finite(reach, move)
-        # Nothing is refused from here on.
+        # No error from here on.
         self._metric = metric
-        self._move_w([(reach[name], move[name]) for name in reach if name.startswith("w_")])
-        self._move_eta([(reach[name], move[name]) for name in reach if name.startswith("eta_")], move["eta_eta"])
+        self._move(reach, move)
         put_traces(self._memory, traces)
         return delta
 
@@ -246,17 +226,21 @@ class Learner(Saved):
     ) -> Array:
         """Learn from n transitions, one after the other, and return their TD errors (n,); compiled.
 
-        The result is that of `update` for each of them in the same form, to the bit. x and x_next are dense (n, p),
+        The result has the bits of `update` for each transition in the same form. x and x_next are dense (n, p),
         pairs (indices, values) of shape (n, k) each, or the rows of a SciPy sparse matrix; values of equal indices are
         added up first. reward, discount, rho, pi and mu are numbers or (n,), rho 1 by default; terminated and
-        truncated are booleans or (n,). Nothing changes if an argument is refused. Where a step would diverge, the
-        transitions before it have been learnt, and DivergedError says which one it was.
+        truncated are booleans or (n,). An invalid argument changes nothing. If a step would diverge, the transitions
+        before it have been learnt, and DivergedError names the step.
         """
         ratio = 1.0 if rho is None else rho
         data, cut = flat_transitions(x, reward, discount, x_next, ratio, self.n_features, terminated, truncated)
         given = checked_probability_columns(self.rule, data.rho, pi, mu)
         probabilities = [np.empty(0) if one is None else one for one in given]
-        factor, deltas = self._coming_factors((data.discount == 0) | cut), np.empty(len(data))
+        factor, deltas, n = np.ones(1), np.empty(len(data)), len(data)
+        if not isinstance(self.schedule.function, Constant):
+            ends = (data.discount == 0) | cut
+            before = self.episodes + np.cumsum(ends) - ends
+            factor = self.schedule.factors(1 + (self.updates + np.arange(n) if self.schedule.per == "step" else before))
         for where, piece in data.pieces():
             columns = [one[where] if len(one) > 1 else one for one in (*probabilities, factor)]
             self._learn(piece, (*columns, cut[where], deltas[where]))
@@ -268,8 +252,10 @@ class Learner(Saved):
         done = 0
         while done < len(deltas):
             if not self.rule.natural:
-                done = self._advance(data, columns, done)
-            if done < len(deltas):  # a natural rule, a step out of bounds, or η to forget: one step the plain way
+                first, done = done, self._memory.advance(data, columns, done)
+                self.updates += done - first
+                self.episodes += int(np.count_nonzero((data.discount[first:done] == 0) | cut[first:done]))
+            if done < len(deltas):  # a natural rule, a step out of bounds, or η to forget: one plain step
                 pair = (float(one[done]) if one.size else None for one in (pi, mu))
                 x_next = data.x_next.row(done) if data.discount[done] != 0 else None
                 numbers = data.reward[done], data.discount[done], x_next, data.rho[done]
@@ -277,34 +263,18 @@ class Learner(Saved):
                 done += 1
 
     def _factor(self) -> float:
-        """Return the factor of the schedule for the coming update."""
+        """Return the factor of the schedule for the next update."""
         return self.schedule.factor(1 + (self.updates if self.schedule.per == "step" else self.episodes))
 
-    def _coming_factors(self, ends: Booleans) -> Array:
-        """Return the factor of the schedule for each coming update, or one for all; `ends` of episodes, (n,)."""
-        if isinstance(self.schedule.function, Constant):
-            return np.ones(1)
-        by_step = self.schedule.per == "step"
-        before = self.updates + np.arange(len(ends)) if by_step else self.episodes + np.cumsum(ends) - ends
-        return self.schedule.factors(before + 1)
-
-    def _advance(self, data: FlatTransitions, columns: tuple[Any, ...], first: int) -> int:
-        """Make compiled steps from a row on, and return the row at which they stopped."""
-        done = self._memory.advance(data, columns, first)
-        if done > first:
-            self.updates += done - first
-            self.episodes += int(np.count_nonzero((data.discount[first:done] == 0) | columns[3][first:done]))
-        return done
-
     def _check_finite(self, reach: dict[str, FeatureVector], move: dict[str, float]) -> None:
-        """Raise if a step would move a weight by more than LIMIT, or scale η beyond it; moves go along `reach`."""
+        """Raise if moves along `reach` would change a weight by more than LIMIT, or scale η beyond it."""
         steps = {name: abs(move[name]) * np.abs(along.values).max(initial=0.0) for name, along in reach.items()}
         if self._metric:
             x = dense_vector(reach["eta_x"], self.n_features).values
             steps["the metric"] = abs(x @ reach["w_x"].values)  # xᵀM⁻¹x: inf on overflow
         scale = abs(float(self._memory.scale[0]) * (1.0 + move["eta_eta"]))
         if not scale < SCALE_RANGE[1]:
-            steps["eta_eta"] = scale * np.abs(self._eta).max()
+            steps["eta_eta"] = scale * np.abs(self._memory.parts[:, ETA]).max()
         for name, step in steps.items():
             if not step <= LIMIT:
                 raise DivergedError(
@@ -312,38 +282,41 @@ class Learner(Saved):
                     "The last finite weights are kept. Try a smaller alpha."
                 )
 
-    def _move_w(self, moves: list[tuple[FeatureVector, float]]) -> None:
-        uses_change = self._memory.uses_change
-        if uses_change:
-            self._memory.forget_change()
-            self._memory.note_change(*(where for (where, _), _ in moves))
-        for (where, values), coefficient in moves:
-            if coefficient:
-                self._w[where] += coefficient * values
-                if uses_change:
-                    self._change[where] += coefficient * values
-
-    def _move_eta(self, moves: list[tuple[FeatureVector, float]], eta_eta: float) -> None:
-        shrink, scale = 1.0 + eta_eta, self._memory.scale
+    def _move(self, reach: dict[str, FeatureVector], move: dict[str, float]) -> None:
+        """Move w and η along `reach`, and scale η."""
+        memory, scale, shrink = self._memory, self._memory.scale, 1.0 + move["eta_eta"]
+        w, eta, change = (memory.parts[:, part] for part in (W, ETA, CHANGE))
+        if memory.uses_change:
+            memory.forget_change()
+            memory.note_change(*(along.where for name, along in reach.items() if name.startswith("w_")))
         scale[0] *= shrink
         if not SCALE_RANGE[0] < abs(scale[0]) < SCALE_RANGE[1]:
-            self._eta[:] = self._eta * scale[0] if shrink else 0.0
+            eta[:] = eta * scale[0] if shrink else 0.0
             scale[0] = 1.0
-        for (where, values), coefficient in moves:
-            if coefficient:
-                self._eta[where] += (coefficient / float(scale[0])) * values
+        for name, (where, values) in reach.items():
+            if not move[name]:
+                continue
+            if name.startswith("eta_"):
+                eta[where] += (move[name] / float(scale[0])) * values
+                continue
+            w[where] += move[name] * values
+            if memory.uses_change:
+                change[where] += move[name] * values
 
     def _arrays(self) -> dict[str, Array]:
-        """Return the arrays of its file; those of traces are copies."""
-        arrays = {"w": self._w, "initial_w": self._initial_w, "eta": self._eta, "change": self._change}
+        """Return the arrays of its file; traces are copies."""
+        parts = self._memory.parts
+        arrays = {"w": parts[:, W], "initial_w": self._initial_w, "eta": parts[:, ETA], "change": parts[:, CHANGE]}
         arrays |= traces_of(self._memory).arrays(self.n_features)
         return arrays | ({"metric": self._metric.inverse} if self._metric else {})
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
         counts = {"updates": self.updates, "episodes": self.episodes, "scale": float(self._memory.scale[0])}
-        header = described_setting(self.setting) | {"n_features": self.n_features, "counts": counts}
-        header |= {"schedule": described_schedule(self.schedule), "features": described_map(self.features)}
-        return header, self._arrays()
+        header = described_setting(self.setting) | {"n_features": self.n_features, "counts": counts, "schedule": None}
+        function = self.schedule.function
+        if isinstance(function, Constant | Taper):  # a user's own function is not saved
+            header["schedule"] = {"n0": getattr(function, "n0", None), "per": self.schedule.per}
+        return header | {"features": described_map(self.features)}, self._arrays()
 
     @classmethod
     def load(
@@ -356,18 +329,16 @@ class Learner(Saved):
     ) -> Self:
         """Return the learner that a file holds; it continues as if it had never been saved.
 
-        A rule, a schedule function or a feature function of your own is not in the file: give it again.
+        The file does not hold a rule, a schedule function or a feature function of your own: give them again.
         """
         with open_saved(path, cls.file) as (header, arrays):
-            setting = saved_setting(path, header, learner)
-            agent = cls(
-                setting.rule,
-                saved_size(header, arrays["w"]),
-                schedule=saved_schedule(path, header["schedule"], schedule),
-                rho_mode=setting.rho_mode,
-                features=saved_map(path, header["features"], features),
-                **setting.values,
-            )
+            arguments, saved = saved_arguments(path, header, arrays["w"], learner, features), header["schedule"]
+            if schedule is None and saved is None:
+                what = f"{str(path)!r} was saved with a schedule of your own"
+                raise BadRequestError(f"{what}: give it again, schedule=...")
+            if schedule is None:
+                schedule = constant if saved["n0"] is None else tapered(saved["n0"], saved["per"])
+            agent = cls(**arguments, schedule=schedule)
             counts, memory, own = header["counts"], agent._memory, agent._arrays()
             put_back(own, arrays)
             agent.updates = whole_number("'updates'", counts["updates"], at_least=0)

@@ -1,4 +1,4 @@
-"""What all learners share: `save`, `copy`, a card in a notebook; and what the header of a saved learner says."""
+"""The methods that all learners share, `save`, `copy` and a card in notebooks; and the headers of their files."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -9,7 +9,6 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.cards import card
-from gradient_dd.engine.schedules import Constant, Schedule, Taper, constant, tapered
 from gradient_dd.errors import BadRequestError, bad_request, show, whole_number
 from gradient_dd.files import DamagedFileError, FileKind, write_file
 from gradient_dd.fingerprint import fingerprint
@@ -27,7 +26,7 @@ class Saved:
         raise NotImplementedError
 
     def _facts(self) -> dict[str, Any]:
-        """Return what its card says."""
+        """Return the facts on its card."""
         raise NotImplementedError
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -43,7 +42,7 @@ class Saved:
 
 
 def put_back(own: Mapping[str, Array], saved: Mapping[str, Array]) -> None:
-    """Copy the arrays of a file to those of a learner; raise unless names, shapes and types agree and all is finite."""
+    """Copy the arrays of a file to a learner; raise unless names, shapes and types agree and all numbers are finite."""
     forms = [{name: (one.shape, one.dtype) for name, one in arrays.items()} for arrays in (own, saved)]
     if forms[0] != forms[1]:
         raise DamagedFileError("other arrays")
@@ -54,7 +53,7 @@ def put_back(own: Mapping[str, Array], saved: Mapping[str, Array]) -> None:
 
 
 def saved_size(header: Mapping[str, Any], weights: Array) -> int:
-    """Return the number of features of a file; raise, before as much is allocated, unless `weights` are as many."""
+    """Return the number of features in a file; raise, before any allocation, if `weights` has another length."""
     p = whole_number("'n_features'", header["n_features"])
     if len(weights) != p:
         raise DamagedFileError("another number of features")
@@ -69,52 +68,48 @@ def described_setting(setting: Setting) -> dict[str, Any]:
 
 
 def saved_setting(path: Any, header: Mapping[str, Any], given: Rule | None) -> Setting:
-    """Return the setting that a header describes, of the rule given or else the registered one of its name.
+    """Return the setting that a header describes, of the given rule or else of the registered rule with its name.
 
-    Raise, with the parts that differ, unless that rule is the one that was saved.
+    Raise, with the parts that differ, unless that rule is the saved rule.
     """
     name, saved = header["learner"], header["definition"]
     if given is None and name not in LEARNERS:
-        raise BadRequestError(
-            f"{str(path)!r} was saved with a rule of your own, {show(name)}: give it again, learner=..."
-        )
+        what = f"{str(path)!r} was saved with a rule of your own, {show(name)}"
+        raise BadRequestError(f"{what}: give it again, learner=...")
     if given is not None and given.name != name:
         raise bad_request(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
     setting = (given or LEARNERS[name]).setting(header["rho_mode"], **header["values"])
     now = described_setting(setting)["definition"]
     if differ := [part for part in {**saved, **now} if saved.get(part) != now.get(part)]:
-        raise BadRequestError(
-            f"{str(path)!r} was saved with another rule {name!r}: its {' and its '.join(differ)} "
-            f"{'differs' if len(differ) == 1 else 'differ'}. Give the rule that it was saved with, learner=..."
-        )
+        parts = f"its {' and its '.join(differ)} {'differs' if len(differ) == 1 else 'differ'}"
+        what = f"{str(path)!r} was saved with another rule {name!r}: {parts}"
+        raise BadRequestError(f"{what}. Give the rule that it was saved with, learner=...")
     return setting
 
 
-def described_schedule(schedule: Schedule) -> dict[str, Any] | None:
-    """Return the description of a schedule for a header; None for a user's own function."""
-    if not isinstance(schedule.function, Constant | Taper):
-        return None
-    return {"n0": getattr(schedule.function, "n0", None), "per": schedule.per}
-
-
-def saved_schedule(path: Any, saved: dict[str, Any] | None, given: Schedule | str | None) -> Schedule | str:
-    """Return the schedule given, or the one that a header describes."""
-    if given is not None:
-        return given
-    if saved is None:
-        raise BadRequestError(f"{str(path)!r} was saved with a schedule of your own: give it again, schedule=...")
-    return constant if saved["n0"] is None else tapered(saved["n0"], saved["per"])
-
-
 def described_map(features: Features | None) -> dict[str, Any] | None:
-    """Return the description of a feature map for a header; of a user's own function, only that there is one."""
+    """Return the description of a feature map for a header; for a user's own function, only its kind."""
     if features is None:
         return None
     return {"kind": Own.kind} if isinstance(features, Own) else features.as_data()
 
 
 def saved_map(path: Any, saved: dict[str, Any] | None, given: Features | None) -> Features | None:
-    """Return the feature map given, or the one that a header describes."""
+    """Return the given feature map, or the map that a header describes."""
     if given is None and saved is not None and saved["kind"] == Own.kind:
         raise BadRequestError(f"{str(path)!r} was saved with features of your own: give them again, features=...")
     return given if given is not None or saved is None else from_data(saved)
+
+
+def saved_arguments(
+    path: Any, header: Mapping[str, Any], weights: Array, learner: Rule | None, features: Features | None
+) -> dict[str, Any]:
+    """Return the arguments of a saved learner; `learner` and `features` are the user's own, or None."""
+    setting = saved_setting(path, header, learner)
+    return {
+        "learner": setting.rule,
+        "n_features": saved_size(header, weights),
+        "features": saved_map(path, header["features"], features),
+        "rho_mode": setting.rho_mode,
+        **setting.values,
+    }

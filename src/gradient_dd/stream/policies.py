@@ -1,4 +1,4 @@
-"""Policies as users have them, tables, functions or networks, made functions from observations to probabilities."""
+"""A user's policies, as tables, functions, classifiers or networks: their probabilities of actions."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -9,7 +9,7 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers, as_floats
 from gradient_dd.errors import Unquoted, bad_request, foreign
 
-TOLERANCE = 1e-4  # by which probabilities may miss a sum of 1: networks compute in single precision
+TOLERANCE = 1e-4  # of a sum of probabilities: networks compute in single precision
 
 Policy = Callable[[Any, int], Array]  # a batch of observations and their number -> probabilities (n, actions)
 
@@ -43,7 +43,7 @@ def policy_of(name: str, given: Any, actions: int, first_state: int = 0) -> Poli
 
 
 def of_table(table: Any, observations: Any) -> Array:
-    """Return the rows of a table of probabilities (states, actions); each observation is the number of a state."""
+    """Return the rows of a table of probabilities (states, actions) for observations that are numbers of states."""
     given = as_floats("'target'", table)
     if given.ndim != 2:
         raise bad_request("'target'", "be a function, or a table (states, actions)", table)
@@ -56,7 +56,7 @@ def of_table(table: Any, observations: Any) -> Array:
 
 
 def of_actions(probabilities: Array, actions: Any) -> Array:
-    """Return the probability of each action taken, (n,), of those of all actions, (n, actions)."""
+    """Return the probability of each action taken, (n,), from the probabilities of all actions, (n, actions)."""
     n, count = probabilities.shape
     if actions.dtype.kind not in "iu" or actions.shape != (n,) or not ((actions >= 0) & (actions < count)).all():
         raise bad_request("Actions", f"be whole numbers from 0 to {count - 1}, the actions of the target", actions[:3])
@@ -64,10 +64,10 @@ def of_actions(probabilities: Array, actions: Any) -> Array:
 
 
 def wants_actions(target: Any) -> bool:
-    """Return whether a policy must be called with observations and actions, and not with observations alone."""
+    """Return whether a policy is a function of observations and actions, and not of observations alone."""
     try:
         wanted = signature(target).parameters.values()
-    except (TypeError, ValueError):  # of some built-in functions nothing is known
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return True
     return len([one for one in wanted if one.default is one.empty and one.kind != one.KEYWORD_ONLY]) != 1
 
@@ -75,8 +75,8 @@ def wants_actions(target: Any) -> bool:
 def all_probabilities(name: str, target: Any, observations: Array, names: tuple[Any, ...]) -> Array:
     """Return a policy's probabilities of all actions, (n, actions), in the order of their names.
 
-    target  a function of observations that returns (n, actions); one of observations and actions that returns the
-            probability of each action, (n,), which is asked about one action after the other; or a table
+    target  a function of observations that returns (n, actions); a function of observations and actions that returns
+            the probability of each action, (n,), and is called once for each action; or a table
     """
     n = len(observations)
     if callable(target) and wants_actions(target):
@@ -87,10 +87,7 @@ def all_probabilities(name: str, target: Any, observations: Array, names: tuple[
             found = as_floats(f"What the policy {name!r} gives", called(name, target, observations, asked))
             if found.shape == (n, len(names)):
                 return checked(name, found, n, len(names))
-            if found.shape != (n,):
-                rule = "return a probability for each row, (n,), or one for each action, (n, actions)"
-                raise bad_request(f"The policy {name!r}", rule, Unquoted(f"an array {found.shape}"))
-            columns.append(found)
+            columns.append(per_row(f"The policy {name!r}", found, n))
         return checked(name, np.column_stack(columns), n, len(names))
     found = called(name, target, observations) if callable(target) else of_table(target, observations)
     return checked(name, found, n, len(names))
@@ -103,10 +100,10 @@ def classifier_policy(name: str, model: Any, actions: tuple[Any, ...]) -> Callab
     """
     place = {str(one): k for k, one in enumerate(actions)}
     classes = [str(one.item() if isinstance(one, np.generic) else one) for one in np.asarray(model.classes_)]
-    unknown_ones = [one for one in classes if one not in place]
-    if unknown_ones:
-        rule = f"have classes that are actions of the log: {', '.join(place)}"
-        raise bad_request(f"The classifier {name!r}", rule, unknown_ones[0])
+    for one in classes:
+        if one not in place:
+            rule = f"have classes that are actions of the log: {', '.join(place)}"
+            raise bad_request(f"The classifier {name!r}", rule, one)
 
     def probabilities(observations: Any) -> Array:
         found = np.zeros((len(observations), len(actions)))
@@ -116,47 +113,52 @@ def classifier_policy(name: str, model: Any, actions: tuple[Any, ...]) -> Callab
     return probabilities
 
 
-def taken_probabilities(target: Callable[..., Any], observations: Array, actions: Any, rows: Integers) -> Array:
-    """Return the target policy's probabilities of the actions taken, (n,); `rows` are the numbers of the rows."""
+def taken_probabilities(target: Callable[..., Any], observations: Array, actions: Any) -> Array:
+    """Return the target policy's probabilities of the actions taken, (n,)."""
     n = len(observations)
     found = as_floats("What the target policy gives", called("target", target, observations, actions))
     if found.ndim == 2 and len(found) == n:
         checked("target", found, n, found.shape[1])
         found = of_actions(found, actions)
-    if found.shape != (n,):
-        rule = "return a probability for each row, (n,), or one for each action, (n, actions)"
-        raise bad_request("The target policy", rule, Unquoted(f"an array {found.shape}"))
+    found = per_row("The target policy", found, n)
     if (low := ~(found >= 0)).any():
         at = int(np.argmax(low))
-        raise bad_request(f"What the target policy gives for row {rows[at]:,}", "be a probability", float(found[at]))
+        raise bad_request(f"What the target policy gives for row {at:,}", "be a probability", float(found[at]))
+    return found
+
+
+def per_row(what: str, found: Array, n: int) -> Array:
+    """Return probabilities (n,), or raise."""
+    if found.shape != (n,):
+        rule = "return a probability for each row, (n,), or one for each action, (n, actions)"
+        raise bad_request(what, rule, Unquoted(f"an array {found.shape}"))
     return found
 
 
 def called(name: str, function: Any, *arguments: Any) -> Any:
-    """Return what a user's policy gives; an error that it raises becomes one sentence."""
+    """Return the result of a user's policy; an error in it becomes one sentence."""
     with foreign(f"The policy {name!r}", "run on a batch of observations"):
         return np.asarray(function(*arguments))
 
 
 def checked(name: str, found: Any, n: int, actions: int) -> Array:
-    """Return probabilities (n, actions) that are none below 0 and sum to 1, or raise."""
-    rows = as_floats(f"What the policy {name!r} gives", found)
+    """Return probabilities (n, actions), zero or more with a sum of exactly 1, or raise."""
+    what = f"What the policy {name!r} gives"
+    rows = as_floats(what, found)
     rows = rows[None] if rows.ndim == 1 and n == 1 else rows
     if rows.shape != (n, actions):
-        raise bad_request(
-            f"What the policy {name!r} gives", f"be of shape ({n}, {actions}): observations and actions", rows.shape
-        )
+        raise bad_request(what, f"be of shape ({n}, {actions}): observations and actions", rows.shape)
     sums = rows.sum(axis=1)
-    if not ((rows >= 0).all() and (np.abs(sums - 1) <= TOLERANCE).all()):
-        row = int(np.argmax((rows < 0).any(axis=1) | ~(np.abs(sums - 1) <= TOLERANCE)))
-        hint = "Give probabilities, not logits."
+    wrong = ~((rows >= 0).all(axis=1) & (np.abs(sums - 1) <= TOLERANCE))
+    if wrong.any():
+        row, hint = int(np.argmax(wrong)), "Give probabilities, not logits."
         raise bad_request(f"The probabilities that {name!r} gives", "be zero or more and sum to 1", rows[row], hint)
     return rows / sums[:, None]
 
 
 def drawn(behaviour: Array, rng: np.random.Generator) -> Integers:
-    """Return an action for each row of probabilities, (n,); one of probability 0 is never drawn."""
+    """Return an action for each row of probabilities, (n,); an action with probability 0 is never drawn."""
     sums = np.cumsum(behaviour, axis=1)
     chosen = (rng.random((len(sums), 1)) * sums[:, -1:] >= sums).sum(axis=1)
-    last = behaviour.shape[1] - 1 - np.argmax(behaviour[:, ::-1] > 0, axis=1)  # rounding may lead beyond it
+    last = behaviour.shape[1] - 1 - np.argmax(behaviour[:, ::-1] > 0, axis=1)  # rounding may exceed it
     return np.minimum(chosen, last)

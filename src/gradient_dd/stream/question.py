@@ -1,8 +1,8 @@
 """Question: how much of this signal, over this horizon, if I followed this policy, starting from these states?
 
-A question says where its numbers come from. `Batch` is what its functions are called with, and `AskedQuestions` finds
-out which questions of a set have which of them in common, so that what they share is computed once. Tasks are questions
-too: those that share their dynamics, such as the eight of Rooms, are questions about one stream.
+A question names the sources of its numbers; its functions are called with a `Batch`. `AskedQuestions` finds what
+several questions have in common, so that it is computed once. Tasks are questions too: tasks with the same dynamics,
+such as the eight of Rooms, are questions about one stream.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,17 +28,17 @@ ROLES = ("cumulant", "discount", "target", "interest")
 class Question:
     """A general value function. Each part is a number, an array (n,), the name of a column, or a function of the batch.
 
-    name      what summaries and errors call it
+    name      its name in summaries and errors
     cumulant  the signal of a transition that is added up
     discount  into the next state, in [0, 1]; 0 where the question ends
     target    the policy that is followed: the probability of each action taken, (n,), or of all actions, (n, actions);
-              a table (states, actions) where observations are numbers of states. None is the policy that acts
-    interest  whether the question is asked in the present state, 0 or 1; None is everywhere. It does not see the
+              a table (states, actions) if observations are numbers of states. None is the policy that acts
+    interest  whether the question is asked in the present state, 0 or 1; None is everywhere. The question ignores the
               transitions from other states
 
-    A function is called with a `Batch`; with two arguments it is called with observations and actions, with three with
-    next observations too. Questions that have the *same* function or array, or equal numbers, share what is computed
-    from it, and where discount, target and interest agree they share a trace.
+    A function of one argument is called with a `Batch`, a function of two with observations and actions, a function of
+    three also with next observations. Questions with the *same* function or array, or equal numbers, share the results,
+    and questions with the same discount, target and interest share a trace.
 
     >>> Question("bump", cumulant="bump", discount=0.9)
     Question('bump', cumulant='bump', discount=0.9)
@@ -54,15 +54,15 @@ class Question:
         if not text("The name of a question", self.name):
             raise bad_request("The name of a question", "not be empty", self.name)
         for role in ROLES:
-            value, optional = getattr(self, role), role in ("target", "interest")
-            if isinstance(value, str) or callable(value) or (value is None and optional):
+            value, what = getattr(self, role), f"The {role} of question {self.name!r}"
+            if isinstance(value, str) or callable(value) or (value is None and role in ("target", "interest")):
                 continue
             if value is None:
-                raise bad_request(f"The {role} of question {self.name!r}", "be given", Unquoted("None"))
-            array = as_floats(f"The {role} of question {self.name!r}", value)
-            if array.ndim > (2 if role == "target" else 1):
+                raise bad_request(what, "be given", Unquoted("None"))
+            shape = as_floats(what, value).shape
+            if len(shape) > (2 if role == "target" else 1):
                 rule = "be a number, an array (n,), the name of a column, or a function"
-                raise bad_request(f"The {role} of question {self.name!r}", rule, Unquoted(f"an array {array.shape}"))
+                raise bad_request(what, rule, Unquoted(f"an array {shape}"))
 
     def __repr__(self) -> str:
         given = [f"{role}={getattr(self, role)!r}" for role in ROLES if getattr(self, role) is not None]
@@ -70,11 +70,11 @@ class Question:
 
 
 class Batch(np.ndarray):
-    """The observations of n transitions, as an array; what else is known of them stands beside it.
+    """The observations of n transitions, as an array with further attributes.
 
     actions            (n,) or None
-    next_observations  as the observations, or None
-    columns            numbers by name, which `batch["name"]` gives too
+    next_observations  in the form of the observations, or None
+    columns            numbers by name; `batch["name"]` is a column too
     """
 
     actions: Any = None
@@ -93,7 +93,7 @@ class Batch(np.ndarray):
 def batch_of(
     n: int, observations: Any, actions: Any, next_observations: Any, columns: Mapping[str, Any] | None
 ) -> Batch:
-    """Return n transitions as questions read them; raise where something has another number of rows."""
+    """Return n transitions as questions read them, or raise if an argument does not have n rows."""
     if not isinstance(columns, Mapping | None) or not all(isinstance(name, str) for name in columns or ()):
         raise bad_request("'columns'", "map names to arrays", columns)
     seen = rows_of("'observations'", observations, n)
@@ -116,7 +116,7 @@ def rows_of(what: str, value: Any, n: int) -> Any:
 
 
 def same(value: Any) -> Any:
-    """Return what two parts of questions have in common if they are the same: a key of a dictionary."""
+    """Return a key that is equal for equal parts of questions."""
     if value is None or isinstance(value, str):
         return value
     if callable(value):
@@ -126,7 +126,7 @@ def same(value: Any) -> Any:
 
 
 def distinct(places: Iterable[int], keys: Sequence[Any]) -> tuple[list[int], Integers]:
-    """Return the first of some places with every distinct key, and which of the keys each place has."""
+    """Return the first place of every distinct key, and the number of each place's key."""
     first: dict[Any, int] = {}
     for place, key in zip(places, keys, strict=True):
         first.setdefault(key, place)
@@ -135,10 +135,10 @@ def distinct(places: Iterable[int], keys: Sequence[Any]) -> tuple[list[int], Int
 
 
 class AskedQuestions:
-    """Some questions, and what they share.
+    """Several questions, and what they share.
 
-    signal  (questions,) which of the distinct cumulants each has
-    group   (questions,) which of the distinct (discount, target, interest);  view  (groups,) which interest
+    signal  (questions,) the number of each question's cumulant among the distinct cumulants
+    group   (questions,) its number among the distinct (discount, target, interest);  view  (groups,) of interests
     """
 
     def __init__(self, questions: Sequence[Question]) -> None:
@@ -153,7 +153,7 @@ class AskedQuestions:
         self.views, self.view = distinct(self.groups, interests)
 
     def _parts(self, role: str, places: Iterable[int]) -> Iterator[tuple[Any, str]]:
-        """Yield a part of the questions at some places, each with what errors call it."""
+        """Yield a part of the questions at some places, each with its name in errors."""
         for question in (self.questions[place] for place in places):
             yield getattr(question, role), f"The {role} of question {question.name!r}"
 
@@ -164,33 +164,27 @@ class AskedQuestions:
     def discounts(self, batch: Batch) -> Array:
         """Return the discount of each group, (n, groups)."""
         parts = self._parts("discount", self.horizons)
-        return np.column_stack([share(batch, *part, "be in [0, 1]") for part in parts])[:, self.horizon]
+        return np.column_stack([column(batch, *part, "be in [0, 1]") for part in parts])[:, self.horizon]
 
     def interests(self, batch: Batch) -> Any:
         """Return in which rows each view is asked, (n, views) booleans."""
-        found = []
-        for value, what in self._parts("interest", self.views):
-            interest = column(batch, 1.0 if value is None else value, what)
-            wrong = (interest != 0) & (interest != 1)
-            if wrong.any():
-                raise bad_request(f"{what} in row {int(np.argmax(wrong))}", "be 0 or 1", float(interest[wrong][0]))
-            found.append(interest == 1)
-        return np.column_stack(found)
+        parts = [(1.0 if value is None else value, what) for value, what in self._parts("interest", self.views)]
+        return np.column_stack([column(batch, *part, "be 0 or 1") == 1 for part in parts])
 
     @property
     def needs_behaviour(self) -> Question | None:
-        """The first question about another policy than the one that acts, or None."""
+        """The first question with a target policy, or None."""
         return next((one for one in self.questions if one.target is not None), None)
 
     def probabilities(self, batch: Batch, behaviour: Array) -> Array:
-        """Return the target's probability of each action taken, (n, groups); `behaviour` (n,) is that of who acts."""
+        """Return the target's probability of each action taken, (n, groups): without a target `behaviour`, (n,)."""
         parts = self._parts("target", self.policies)
         found = [behaviour if value is None else taken(batch, value, what) for value, what in parts]
         return np.column_stack(found)[:, self.policy]
 
 
-def column(batch: Batch, value: Any, what: str) -> Array:
-    """Return a part of a question as numbers (n,), or raise."""
+def column(batch: Batch, value: Any, what: str, rule: str = "") -> Array:
+    """Return a part of a question as numbers (n,), or raise; with a `rule`, numbers from 0 to 1, or 0 and 1."""
     n = len(batch)
     if isinstance(value, str):
         if value not in batch.columns:
@@ -205,28 +199,23 @@ def column(batch: Batch, value: Any, what: str) -> Array:
         raise bad_request(what, f"give one number for each of {n} rows", Unquoted(f"an array {array.shape}"))
     if not np.isfinite(array).all():
         raise bad_request(what, "be finite", float(array[~np.isfinite(array)].flat[0]))
-    return np.broadcast_to(array, n)
+    values = np.broadcast_to(array, n)
+    wrong = (values != 0) & (values != 1) if rule == "be 0 or 1" else (values < 0) | (values > 1)
+    if rule and wrong.any():
+        raise bad_request(f"{what} in row {int(np.argmax(wrong))}", rule, float(values[wrong][0]))
+    return values
 
 
 def called(function: Callable[..., Any], batch: Batch, what: str) -> Any:
-    """Return what a user's function gives; an error that it raises becomes one sentence."""
+    """Return the result of a user's function; an error in it becomes one sentence."""
     try:
         wanted = signature(function).parameters.values()
         places = sum(one.default is one.empty and one.kind in (0, 1) for one in wanted)
-    except (TypeError, ValueError):  # of some built-in functions nothing is known
+    except (TypeError, ValueError):  # some built-in functions have no signature
         places = 1
     arguments = (batch,) if places < 2 else (batch.observations, batch.actions, batch.next_observations)[:places]
     with foreign(what, "run on a batch"):
         return np.asarray(function(*arguments))
-
-
-def share(batch: Batch, value: Any, what: str, rule: str) -> Array:
-    """Return a part of a question as numbers (n,) from 0 to 1, or raise with the first that is not."""
-    values = column(batch, value, what)
-    wrong = ~((values >= 0.0) & (values <= 1.0))
-    if wrong.any():
-        raise bad_request(f"{what} in row {int(np.argmax(wrong))}", rule, float(values[wrong][0]))
-    return values
 
 
 def taken(batch: Batch, target: Any, what: str) -> Array:
@@ -239,45 +228,44 @@ def taken(batch: Batch, target: Any, what: str) -> Array:
             raise BadRequestError(f"{what} gives probabilities of all actions. Give the actions taken, actions=...")
         each = as_floats(what, found)
         found = of_actions(each, batch.actions) if len(each) == len(batch) else each
-    return share(batch, found, what, "be a probability")
+    return column(batch, found, what, "be a probability")
 
 
 def described_question(question: Question) -> dict[str, Any]:
     """Return the description of a question for a header, with a fingerprint of each function and array."""
     parts: dict[str, Any] = {"name": question.name}
     for role in ROLES:
-        value = getattr(question, role)
-        plain = value is None or isinstance(value, str)
-        given = callable(value) or (not plain and np.ndim(value) > 0)
-        parts[role] = {"given": fingerprint(made_of(value))} if given else value if plain else float(value)
+        value = parts[role] = getattr(question, role)
+        if callable(value) or (value is not None and np.ndim(value) > 0):
+            parts[role] = {"given": fingerprint(made_of(value))}
+        elif value is not None and not isinstance(value, str):
+            parts[role] = float(value)
     return parts
 
 
 def saved_questions(path: Any, saved: list[dict[str, Any]], given: Any) -> Any:
-    """Return the questions given, if they are those saved, or the saved ones."""
+    """Return the given questions if they are equal to the saved ones; without any, return the saved questions."""
+    if given is None:
+        for one in saved:
+            if any(isinstance(one[role], dict) for role in ROLES):
+                what = f"{str(path)!r} was saved with a function or an array in question {one['name']!r}"
+                raise BadRequestError(f"{what}: give the questions again, questions=...")
+        return [Question(**one) for one in saved]
     names = [one["name"] for one in saved]
-    if given is not None:
-        if [getattr(one, "name", None) for one in given] != names:
-            raise bad_request(f"The questions of {str(path)!r}", "have the names they were saved with, in order", names)
-        for question, one in zip(given, saved, strict=True):
-            now = described_question(question)
-            if differ := [role for role in ROLES if now[role] != one[role]]:
-                what = (
-                    f"{str(path)!r} was saved with another {' and another '.join(differ)} of question {question.name!r}"
-                )
-                raise BadRequestError(f"{what}. Give the questions that it was saved with, questions=...")
-        return given
-    for one in saved:
-        if any(isinstance(one[role], dict) for role in ROLES):
-            what = f"{str(path)!r} was saved with a function or an array in question {one['name']!r}"
-            raise BadRequestError(f"{what}: give the questions again, questions=...")
-    return [Question(**one) for one in saved]
+    if [getattr(one, "name", None) for one in given] != names:
+        raise bad_request(f"The questions of {str(path)!r}", "have the names they were saved with, in order", names)
+    for question, one in zip(given, saved, strict=True):
+        now = described_question(question)
+        if differ := " and another ".join(role for role in ROLES if now[role] != one[role]):
+            what = f"{str(path)!r} was saved with another {differ} of question {question.name!r}"
+            raise BadRequestError(f"{what}. Give the questions that it was saved with, questions=...")
+    return given
 
 
 def question_of(task: Task) -> Question:
-    """Return what a task asks. Observations are the numbers of its states."""
+    """Return a task as a question. Observations are the numbers of its states."""
     if task.ratios is not None:
-        raise bad_request(f"The ratios of {task}", "be those of its policies", Unquoted("others"))
+        raise bad_request(f"The ratios of {task}", "be the ratios of its policies", Unquoted("others"))
     outcome, n, actions = task.outcomes, len(task.start), task.n_actions
 
     def place(state: Any, action: Any, after: Any) -> Any:
@@ -286,24 +274,21 @@ def question_of(task: Task) -> Question:
     places = place(outcome.state, outcome.action, outcome.next_state)
     order = np.argsort(places, kind="stable")
     found, signal = places[order], task.rewards[order]
-    everywhere = task.interest is None
-
     return Question(
         str(task),
         cumulant=lambda state, action, after: signal[np.searchsorted(found, place(state, action, after))],
         discount=lambda batch: task.discount[batch.next_observations],
         target=lambda state, action: task.target[state, action],
-        interest=None if everywhere else lambda batch: np.asarray(task.interest)[batch.observations] > 0,
+        interest=None if task.interest is None else lambda batch: np.asarray(task.interest)[batch.observations] > 0,
     )
 
 
 def questions_of(tasks: Sequence[Task]) -> list[Question]:
-    """Return what several tasks ask about one stream; they must have the same dynamics and features."""
+    """Return several tasks as questions about one stream; they must have the same dynamics and features."""
     for task in tasks:
         if task.digest != tasks[0].digest or (task.feature_rows != tasks[0].feature_rows).nnz:
-            raise bad_request(
-                "Tasks of one stream", "have the same dynamics and features", Unquoted(f"{tasks[0]} and {task}")
-            )
+            got = Unquoted(f"{tasks[0]} and {task}")
+            raise bad_request("Tasks of one stream", "have the same dynamics and features", got)
     return [question_of(task) for task in tasks]
 
 

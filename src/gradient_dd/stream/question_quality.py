@@ -1,4 +1,4 @@
-"""How good each answer is without truth: the projected error, effective sample size, and returns beside predictions."""
+"""The quality of each answer without true values: projected error, effective sample size, and prediction of returns."""
 
 from typing import Any
 
@@ -16,11 +16,11 @@ SORTED_BY = ("rupee", "return_error", *LARGEST_FIRST)
 
 
 class StreamEvidence:
-    """What a stream says of its questions, beside their weights.
+    """Statistics of the stream of each question, in addition to its weights.
 
     ratios   (3, groups) rows seen, Σρ and Σρ²
-    squares  (views, p) the sum of t x² over the steps whose δz is measured, and `weights` (views,) of t
-    widest   the most features that were not zero in one of those rows
+    squares  (views, p) the sum of t x² over the steps t at which δz is measured;  weights  (views,) the sum of t
+    widest   the largest number of non-zero features in one of these rows
     """
 
     saved = ("ratios", "squares", "weights")
@@ -31,7 +31,7 @@ class StreamEvidence:
         self.squares, self.weights = np.zeros((len(asked.views), p)), np.zeros(len(asked.views))
 
     def add(self, x: FeatureRows, data: QuestionData) -> None:
-        """Take n transitions into account."""
+        """Add n transitions."""
         seen, n = data.seen[:, self.asked.view], len(data.factor)
         more = np.stack([seen, data.rho * seen, data.rho**2 * seen], axis=1)  # (n, 3, groups)
         self.ratios = np.add.accumulate(np.concatenate([self.ratios[None], more]))[-1]  # in order, as by single rows
@@ -45,26 +45,14 @@ class StreamEvidence:
             self.weights[views] += number
         self.steps += n
 
-    @property
-    def effective_rows(self) -> Array:
-        """(groups,) of how many transitions under the target policy the data are worth."""
-        _, total, squares = self.ratios
-        return np.divide(total**2, squares, out=np.zeros_like(total), where=squares > 0)
 
-    @property
-    def diagonal(self) -> Array:
-        """(views, p) the diagonal of k E[x xᵀ] where each view is asked; k is the most features of a row."""
-        return self.widest * self.squares / np.maximum(self.weights, 1.0)[:, None]
-
-
-def rupee(memory: QuestionMemory, diagonal: Array) -> Array:
+def rupee(memory: QuestionMemory, evidence: StreamEvidence) -> Array:
     """Return the root of the estimated projected Bellman error of each lane, (lanes,).
 
-    diagonal  (views, p) what stands for C where the learner has no η
-
-    With η it is √|η·E[δz]|: η estimates C⁻¹E[δz]. A learner without η gets a bound from below, √(Σ E[δz]² / k C_ii):
-    C is at most k times its diagonal if no row has more than k features. It is exact for one-hot features.
+    With η it is √|η·E[δz]|: η estimates C⁻¹E[δz]. A learner without η gets a lower bound, √(Σ E[δz]² / k C_ii):
+    C = E[x xᵀ] is at most k times its diagonal if no row has more than k features. It is exact for one-hot features.
     """
+    diagonal = evidence.widest * evidence.squares / np.maximum(evidence.weights, 1.0)[:, None]  # (views, p)
     total, views = np.zeros(memory.slots), np.repeat(memory.range_view, np.diff(memory.begin))
     weight = np.maximum(memory.quality[QUALITY.index("blame_weight")], 1.0)
     for begin in range(0, len(memory.blame), PIECE):
@@ -81,18 +69,19 @@ def rupee(memory: QuestionMemory, diagonal: Array) -> Array:
 def frame_of(
     names: list[str], evidence: StreamEvidence, memory: QuestionMemory, diverged: dict[str, int], by: str
 ) -> Any:
-    """Return a frame with a row for each question, sorted; those that diverged are last."""
+    """Return a sorted frame with a row for each question; diverged questions are last."""
     import pandas as pd
 
     one_of("'by'", by, SORTED_BY)
     known = dict(zip(QUALITY, memory.quality[:, memory.slot], strict=True))
     group, count, error = evidence.asked.group, known["count"], known["error"]
+    rows, total, squares = evidence.ratios[:, group]
     with np.errstate(divide="ignore", invalid="ignore"):
         columns = {
             "name": names,
-            "rupee": rupee(memory, evidence.diagonal),
-            "effective_rows": evidence.effective_rows[group],
-            "rows": evidence.ratios[0, group].astype(int),
+            "rupee": rupee(memory, evidence),
+            "effective_rows": np.where(squares > 0, total**2 / squares, 0.0),
+            "rows": rows.astype(int),
             "returns": count.astype(int),
             "return_error": np.where(count > 0, np.sqrt(error), np.nan),
             "explained": np.where(known["variance"] > 0, 1.0 - error / known["variance"], np.nan),

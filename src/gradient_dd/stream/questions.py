@@ -14,15 +14,7 @@ from gradient_dd.errors import BadRequestError, Unquoted, bad_request, one_of, w
 from gradient_dd.files import DamagedFileError, FileKind, open_saved
 from gradient_dd.learners import Rule, find
 from gradient_dd.stream.features import Features, checked_map, mapped
-from gradient_dd.stream.learner_file import (
-    Saved,
-    described_map,
-    described_setting,
-    put_back,
-    saved_map,
-    saved_setting,
-    saved_size,
-)
+from gradient_dd.stream.learner_file import Saved, described_map, described_setting, put_back, saved_arguments
 from gradient_dd.stream.question import AskedQuestions, Batch, Question, batch_of, described_question, saved_questions
 from gradient_dd.stream.question_quality import StreamEvidence, frame_of
 from gradient_dd.stream.transitions import (
@@ -37,7 +29,6 @@ from gradient_dd.stream.transitions import (
     start_weights,
 )
 
-PRECISIONS = ("float64", "float32")
 PIECE = 2**22  # numbers of cumulants that are laid out at a time
 
 
@@ -48,11 +39,11 @@ class Questions(Saved):
 
     questions   each a `Question`; their names differ
     n_features  length of the feature vectors; not needed with `features`
-    features    the map from observations to features; `update_many` and `predict` may then be given observations alone
+    features    the map from observations to features; `update_many` and `predict` then also take observations alone
     learner     a name in `LEARNERS`, or a Rule of your own, that moves along x, x' and a trace
     initial_w   (n_features,) or a number; default 0
     precision   "float64", or "float32" for half the memory and nearly twice the speed
-    parameters  the learner's own: alpha, lam, zeta, ...
+    parameters  of the rule: alpha, lam, zeta, ...
 
     >>> both = Question("soon", 1.0, 0.5), Question("late", 1.0, 0.9)
     >>> horde = Questions(both, n_features=1, learner="td", alpha=0.5)
@@ -76,14 +67,13 @@ class Questions(Saved):
         **parameters: Any,
     ) -> None:
         self.questions = checked_questions(questions)
-        self._place = {question.name: k for k, question in enumerate(self.questions)}
         if n_features is None and isinstance(features, Features):
             n_features = features.n_features
         p = self.n_features = whole_number("'n_features'", n_features)
         self.features = checked_map(features, p)
         self.setting = find(learner).setting(rho_mode=rho_mode, **parameters)
         check_rule(self.setting.rule)
-        self.precision = one_of("'precision'", precision, PRECISIONS)
+        self.precision = one_of("'precision'", precision, ("float64", "float32"))
         self._initial_w = start_weights(initial_w, p)
         self.asked = AskedQuestions(self.questions)
         parts = 3 if self.setting.rule.has_eta else 2
@@ -111,11 +101,11 @@ class Questions(Saved):
     @property
     def names(self) -> list[str]:
         """The names of the questions, in the order of all arrays."""
-        return list(self._place)
+        return [question.name for question in self.questions]
 
     @property
     def updates(self) -> int:
-        """How many transitions have been learnt."""
+        """The number of transitions learnt from."""
         return self._evidence.steps
 
     @property
@@ -130,15 +120,15 @@ class Questions(Saved):
 
     @property
     def diverged(self) -> dict[str, int]:
-        """The questions that diverged and stopped, by name: the update, counted from 1, that each of them refused."""
+        """The questions that diverged and stopped, by name, each with the update that it refused, counted from 1."""
         at = self._memory.stopped[self._memory.slot]
         return {name: int(step) + 1 for name, step in zip(self.names, at, strict=True) if step >= 0}
 
     def predict(self, x: Any = None, *, observation: Any = None, observations: Any = None) -> Array:
         """Return one value for each question, (questions,); for n rows (n, questions).
 
-        x is a feature vector, or rows of features in any form that `update_many` takes. With a feature map
-        `observation`, or `observations` (n, …), may be given instead.
+        x is a feature vector, or rows of features in any form that `update_many` takes. With a feature map, give
+        `observation` or `observations` (n, …) instead.
         """
         x = mapped(self.features, "observations", observations, observation) if x is None else x
         single = dimensions(x[-1] if isinstance(x, tuple) else x) != 2
@@ -162,25 +152,18 @@ class Questions(Saved):
         truncated: bool = False,
         columns: Mapping[str, float] | None = None,
     ) -> None:
-        """Learn from one transition; the arguments are rows of those of `update_many`."""
-
-        def row(one: Any) -> Any:
+        """Learn from one transition; each argument is one row of an argument of `update_many`."""
+        given = {"x": x, "actions": action, "x_next": x_next, "behaviour_probability": behaviour_probability}
+        given |= {"observations": observation, "next_observations": next_observation}
+        rows: dict[str, Any] = {}
+        for name, one in given.items():
             if isinstance(one, tuple):
                 where, values = checked_features("A row", one, self.n_features)
-                return where[None], values[None]
-            return None if one is None else np.asarray(one)[None]
-
-        self.update_many(
-            row(x),
-            row(action),
-            row(x_next),
-            row(behaviour_probability),
-            observations=row(observation),
-            next_observations=row(next_observation),
-            terminated=terminated,
-            truncated=truncated,
-            columns={name: [value] for name, value in (columns or {}).items()},
-        )
+                rows[name] = where[None], values[None]
+            elif one is not None:
+                rows[name] = np.asarray(one)[None]
+        rows["columns"] = {name: [value] for name, value in (columns or {}).items()}
+        self.update_many(**rows, terminated=terminated, truncated=truncated)
 
     def update_many(
         self,
@@ -197,18 +180,18 @@ class Questions(Saved):
     ) -> None:
         """Learn from n transitions, one after the other, in all questions.
 
-        x, x_next               dense (n, p), pairs (indices, values) of shape (n, k) each, or SciPy rows. With a
-                                feature map they may be left out: they are made from the observations
-        actions                 (n,) the actions taken, for questions whose target or signal asks for them
-        behaviour_probability   (n,) the probability of each action taken under the policy that acts; not needed where
+        x, x_next               dense (n, p), pairs (indices, values) of shape (n, k) each, or SciPy rows; optional
+                                with a feature map, which makes them from the observations
+        actions                 (n,) the actions taken, for questions whose target or cumulant uses them
+        behaviour_probability   (n,) the probability of each action taken under the policy that acts; not needed if
                                 all questions are about that policy
         observations, next_observations, columns
-                                what cumulants, discounts, targets and interests are made from
+                                inputs of cumulants, discounts, targets and interests
         terminated              (n,) where the episode ended: the discount of every question is 0 there
         truncated               (n,) where the episode was cut: the next transition begins with empty traces
 
-        A question that would diverge stops, keeps its last weights, and does not disturb the others. Nothing changes if
-        an argument is refused.
+        A question that would diverge stops, keeps its last weights, and does not affect the others. An invalid argument
+        changes nothing.
         """
         p = self.n_features
         here = checked_rows("x", mapped(self.features, "observations", observations) if x is None else x, p)
@@ -220,7 +203,7 @@ class Questions(Saved):
         self._learn(here, there, data)
 
     def _columns(self, batch: Batch, behaviour: Any, terminated: Any, truncated: Any) -> QuestionData:
-        """Return the numbers that the questions ask for; rewards are (n, signals)."""
+        """Return the numbers of the questions; rewards are (n, signals)."""
         n, asked, rule = len(batch), self.asked, self.setting.rule
         wants, asks = asked.needs_behaviour, bool(rule.trace_arguments & {"pi_before", "mu_before"})
         if behaviour is None:
@@ -243,7 +226,7 @@ class Questions(Saved):
         return QuestionData(asked.cumulants(batch), discount, rho, asked.interests(batch), pi, mu, np.ones(n), cut)
 
     def _learn(self, here: GivenRows, there: GivenRows, data: QuestionData) -> None:
-        """Make the steps, in pieces of rows that need little memory."""
+        """Make the steps in pieces of rows that need little memory."""
         x, x_next = here.with_begins(), there.with_begins()
         most = max(1, PIECE // len(self.questions))
         for begin in range(0, here.n, most):
@@ -255,15 +238,15 @@ class Questions(Saved):
             self._evidence.add(rows[0], piece)
 
     def summary(self, by: str = "rupee") -> Any:
-        """Return how good each answer is, without truth: a frame with one row for each question, the best first.
+        """Return the quality of each answer, without true values: a frame with a row for each question, the best first.
 
         rupee           an estimate of the root of the projected Bellman error, from a running mean of δz
-        effective_rows  of how many transitions under the question's own policy the data are worth: (Σρ)² / Σρ²
-        rows            how many transitions it has seen
-        returns         how many returns could be followed to their end
-        return_error    the root of the mean squared difference of predictions and these returns; NaN without any
-        explained       the share of the variance of the returns that the predictions explain; NaN without it
-        diverged        the update at which it stopped, 0 if it did not
+        effective_rows  the effective sample size under the question's own policy: (Σρ)² / Σρ²
+        rows            the number of transitions seen
+        returns         the number of complete returns
+        return_error    the root of the mean squared difference of predictions and returns; NaN without returns
+        explained       the share of the variance of the returns that the predictions explain; NaN without variance
+        diverged        the update at which the question stopped, 0 if it did not
 
         `by` is the column to sort by. Questions that stopped come last.
         """
@@ -296,22 +279,15 @@ class Questions(Saved):
         learner: Rule | None = None,
         features: Features | None = None,
     ) -> Self:
-        """Return the questions that a file holds; they learn on as if they had never been saved.
+        """Return the questions that a file holds; they continue as if they had never been saved.
 
-        Functions and arrays are not in the file: where a question has one, give the questions again, and likewise a
-        rule or a feature function of your own.
+        The file does not hold functions and arrays: give questions that have any again, and a rule or a feature
+        function of your own.
         """
         with open_saved(path, cls.file) as (header, arrays):
-            setting = saved_setting(path, header, learner)
-            horde = cls(
-                saved_questions(path, header["questions"], questions),
-                saved_size(header, arrays["initial_w"]),
-                features=saved_map(path, header["features"], features),
-                learner=setting.rule,
-                precision=header["precision"],
-                rho_mode=setting.rho_mode,
-                **setting.values,
-            )
+            asked = saved_questions(path, header["questions"], questions)
+            arguments = saved_arguments(path, header, arrays["initial_w"], learner, features)
+            horde = cls(asked, **arguments, precision=header["precision"])
             memory, evidence = horde._memory, horde._evidence
             if horde.asked.group.tolist() != header["group"]:
                 rule = "share discounts, targets and interests as when they were saved"
@@ -319,10 +295,8 @@ class Questions(Saved):
             put_back(horde._arrays(), arrays)
             check_places(memory, horde.n_features)
             memory.steps = evidence.steps = whole_number("'steps'", header["steps"], 0, LONGEST)
-            memory.dense, evidence.widest = (
-                bool(header["dense"]),
-                whole_number("'widest'", header["widest"], 1, LONGEST),
-            )
+            memory.dense = bool(header["dense"])
+            evidence.widest = whole_number("'widest'", header["widest"], 1, LONGEST)
             return horde
 
 

@@ -1,4 +1,4 @@
-"""The traces of a learner that is fed one transition at a time: sparse where its features are."""
+"""The traces of a learner that is fed one transition at a time: sparse if its features are."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from gradient_dd.engine.single import DENSE, HALF, SingleMemory
 from gradient_dd.learners import Rule
 from gradient_dd.stream.transitions import FeatureVector, dense_vector
 
-SMALLEST = 2.0**-53  # of its largest entry: a smaller one is dropped from a sparse trace, and is below its rounding
+SMALLEST = 2.0**-53  # of the largest entry: smaller entries are dropped from a sparse trace; they are below rounding
 
 
 class TraceState(NamedTuple):
-    """Traces, the numbers they keep, and the transition before. A step makes a new one, so a refused step is undone."""
+    """Traces, their numbers, and the transition before. A step makes a new one, so an error leaves the old one."""
 
     vectors: dict[str, FeatureVector]
     memory: dict[str, Memory]
@@ -32,7 +32,7 @@ class TraceState(NamedTuple):
         return TraceState(vectors, memory, now if now.discount else START)
 
     def arrays(self, p: int) -> dict[str, Array]:
-        """Return all of it as plain arrays, for a file; none where there are no traces."""
+        """Return plain arrays for a file; none without traces."""
         state = {"before": np.array(self.before)} if self.vectors else {}
         for name, vector in self.vectors.items():
             state[f"trace_{name}"] = dense_vector(vector, p).values
@@ -41,7 +41,7 @@ class TraceState(NamedTuple):
 
 
 def traces_of(memory: SingleMemory) -> TraceState:
-    """Return the traces in force."""
+    """Return the current traces."""
     half, dense, arrays = memory.counts[HALF], memory.counts[DENSE], memory.traces
     vectors, numbers = {}, {}
     for k, trace in enumerate(memory.rule.traces):
@@ -53,7 +53,7 @@ def traces_of(memory: SingleMemory) -> TraceState:
 
 
 def put_traces(memory: SingleMemory, traces: TraceState) -> None:
-    """Let traces be in force."""
+    """Make these traces current."""
     half, arrays = 1 - memory.counts[HALF], memory.traces
     for k, (name, (where, values)) in enumerate(traces.vectors.items()):
         dense = isinstance(where, slice)
@@ -67,7 +67,7 @@ def put_traces(memory: SingleMemory, traces: TraceState) -> None:
 
 
 def saved_traces(rule: Rule, state: Mapping[str, Array]) -> TraceState:
-    """Return the traces that a file holds."""
+    """Return the traces in a file."""
     vectors, memory = {}, {}
     for trace in rule.traces:
         values = state[f"trace_{trace.name}"]
@@ -88,12 +88,12 @@ def combined(decay: float, z: FeatureVector, gain: float, x: FeatureVector, p: i
     values[which[: len(z.values)]] = decay * z.values
     values[which[len(z.values) :]] += gain * x.values
     large = np.abs(values) > SMALLEST * np.abs(values).max(initial=0.0)
-    large |= ~np.isfinite(values)  # what has diverged is seen, and not dropped
+    large |= ~np.isfinite(values)  # divergence must not be hidden
     return FeatureVector(where[large], values[large])
 
 
 def total(products: Array) -> float:
-    """Return a sum made from left to right, as the compiled loops make it; NumPy's own sums go in pairs."""
+    """Return a sum from left to right, as in the compiled loops; NumPy sums in pairs."""
     return float(np.add.accumulate(products)[-1]) if products.size else 0.0
 
 

@@ -1,10 +1,9 @@
-"""Transitions that a user gives, checked: a feature vector, rows of features, columns of numbers, whole batches.
+"""Checks of a user's transitions: feature vectors, rows of features, columns of numbers, whole batches.
 
 `Learner`, `Questions` and evaluations all read their data here. Sparse indices are sorted, and the values of equal
-indices are added up: whoever learns from the same rows computes with the same numbers in the same order.
+indices are added up: all learners compute with the same numbers in the same order.
 
-One compiled pass says whether a batch is in order, which is the common case. Only where it is not do slower checks look
-for the first row that is wrong, and say what is wrong with it.
+One compiled pass checks a whole batch. Only if it finds an error do slower checks look for the first bad row.
 """
 
 from collections.abc import Callable
@@ -40,12 +39,12 @@ from gradient_dd.engine.single import (
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, boolean, number
 from gradient_dd.learners import Rule
 
-INDEX_KINDS = (INDEX, np.dtype(np.int32))  # the compiled loops take these as they are
-RATIO_TOLERANCE = 1e-6  # by which rho times mu may miss pi
+INDEX_KINDS = (INDEX, np.dtype(np.int32))  # the compiled loops take these without a copy
+RATIO_TOLERANCE = 1e-6  # between rho times mu and pi
 
 
 class FeatureVector(NamedTuple):
-    """Where a feature vector is not zero (ordered indices, or a slice for all of it), and its values there."""
+    """The places of a feature vector that are not zero (ordered indices, or a slice for all), and their values."""
 
     where: Any
     values: Array
@@ -55,7 +54,7 @@ NONE = FeatureVector(slice(0), np.empty(0))
 
 
 def checked_features(name: str, x: Any, p: int) -> FeatureVector:
-    """Return `x`, a vector of length p or a pair (indices, values), or raise; `name` is what the caller calls it."""
+    """Return `x`, a vector of length p or a pair (indices, values), or raise; `name` is the caller's name for it."""
     if x is None or sp.issparse(x):
         got = Unquoted("None" if x is None else "a SciPy matrix")
         raise bad_request(f"{name!r}", "be a vector, or a pair (indices, values)", got)
@@ -115,7 +114,7 @@ def checked_pair(name: str, x: tuple[Any, ...], p: int) -> FeatureVector:
     if where.size and not (where.min() >= 0 and where.max() < p):
         raise bad_request(f"The indices of {name!r}", f"be from 0 to {p - 1}", where)
     order = np.argsort(where, kind="stable")
-    ordered, values = where[order], values[order]  # copies: the next update looks at them
+    ordered, values = where[order], values[order]  # copies: the next update reads them
     first = np.diff(ordered, prepend=-1) != 0
     if not first.all():
         ordered, values = ordered[first], np.asarray(np.bincount(np.cumsum(first) - 1, values), float)
@@ -124,7 +123,7 @@ def checked_pair(name: str, x: tuple[Any, ...], p: int) -> FeatureVector:
 
 
 def pair_of(name: str, x: tuple[Any, ...]) -> tuple[Any, Array]:
-    """Return the two arrays of a pair (indices, values); indices that are no array become one of objects."""
+    """Return the two arrays of a pair (indices, values); ragged indices become an array of objects."""
     if len(x) != 2:
         raise bad_request(f"Sparse {name!r}", "be a pair (indices, values)", x)
     values = as_floats(f"The values of {name!r}", x[1])
@@ -135,9 +134,12 @@ def pair_of(name: str, x: tuple[Any, ...]) -> tuple[Any, Array]:
 
 
 def predicted(x: Any, p: int, weights_at: Callable[[Any], Array]) -> Any:
-    """Return x·w: a number for one feature vector, (n,) for n rows; `weights_at` returns w at some places."""
+    """Return x·w: a number for one feature vector, (n,) for n rows; `weights_at` returns w at these places."""
     if isinstance(x, tuple) and len(x) == 2 and dimensions(x[1]) == 2:
-        x = checked_rows("X", x, p).matrix(p)
+        rows = checked_rows("X", x, p)
+        begin, _, indices, values, _ = rows.with_begins()
+        dense = rows.layout == "dense"
+        x = values.reshape(-1, p) if dense else sp.csr_matrix((values, indices, begin), shape=(rows.n, p))
     if isinstance(x, tuple):
         where, given = checked_features("x", x, p)
     else:
@@ -158,7 +160,7 @@ def checked_predictions(name: str, values: Array) -> Array:
 
 
 def start_weights(initial_w: Any, p: int) -> Array:
-    """Return the initial weights (p,) from as many numbers, or from one for all of them."""
+    """Return the initial weights (p,) from p numbers or one number."""
     check_memory(f"The weights of {p} features", 8 * p, "Use fewer features.")
     weights = numbers("'initial_w'", initial_w)
     if weights.shape not in ((), (p,)):
@@ -167,39 +169,35 @@ def start_weights(initial_w: Any, p: int) -> Array:
 
 
 class GivenRows(NamedTuple):
-    """n checked rows of features, and how they lie in memory, as in `FlatTransitions`."""
+    """n checked rows of features, with the layouts of `FlatTransitions`."""
 
     n: int
     layout: str
     flat: FeatureRows
 
-    def in_order(self) -> "GivenRows":
-        """Return the same rows with indices in order."""
-        return self._replace(layout="pairs", flat=self.flat.in_order()) if self.layout == "unordered" else self
-
     def with_begins(self) -> FeatureRows:
-        """Return the rows in order with the place at which each begins, as the layout "rows" and lanes need it."""
+        """Return the rows in order with the place at which each begins, as in the layout "rows"."""
         if self.layout == "rows":
             return self.flat
-        flat = self.in_order().flat
+        flat = self.flat.in_order() if self.layout == "unordered" else self.flat
         begin, indices = np.arange(self.n + 1) * flat.width, flat.indices.astype(np.int64, copy=False)
         return flat._replace(begin=begin, indices=indices)
-
-    def matrix(self, p: int) -> Any:
-        """Return the rows as a dense or a SciPy sparse matrix, (n, p)."""
-        if self.layout == "dense":
-            return self.flat.values.reshape(-1, p)
-        begin, _, indices, values, _ = self.with_begins()
-        return sp.csr_matrix((values, indices, begin), shape=(self.n, p))
 
 
 def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenRows:
     """Return rows of features: dense (n, p), pairs (indices, values) of (n, k), or SciPy rows.
 
-    Rows where `used` is 0 may hold anything. A pair whose indices are None is dense, as feature maps return it.
+    Rows where `used` is 0 may have any content. A pair whose indices are None is dense, as feature maps return it.
     """
     if sp.issparse(x):
-        return matrix_rows(name, x, p)
+        rows = sparse_numbers(f"{name!r}", x)
+        if rows.shape[1] != p:
+            raise bad_request(f"The shape of {name!r}", f"be (n, {p})", rows.shape)
+        rows = rows if rows.has_canonical_format else rows.copy()
+        rows.sum_duplicates()
+        values = plain(numbers(f"The sums of equal indices of {name!r}", rows.data))
+        begin, indices = rows.indptr.astype(np.int64), rows.indices.astype(np.int64)
+        return GivenRows(rows.shape[0], "rows", FeatureRows(begin, 0, indices, values, largest_value(values)))
     pair = x if isinstance(x, tuple) else (None, x)
     if len(pair) == 2 and pair[0] is None:
         values = plain(as_floats(f"{name!r}", pair[1]))
@@ -224,8 +222,13 @@ def given_pairs(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> Gi
     if np.isnan(largest) or order == OUTSIDE:
         rows = used_rows(used, n)
         largest, order = largest_value(values[rows]), pairs_order(whole[rows], p)
-        if np.isnan(largest) or order == OUTSIDE:
-            raise first_wrong(name, indices, values, p, rows)
+        outside = ((indices < 0) | (indices >= p)).any(axis=1) & rows
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise bad_request(f"The indices in row {row} of {name!r}", f"be from 0 to {p - 1}", indices[row])
+        if np.isnan(largest):
+            row = int(np.argmax(~np.isfinite(values).all(axis=1) & rows))
+            raise bad_request(f"The values in row {row} of {name!r}", "be finite", values[row])
     if not largest * k < np.inf:
         raise bad_request(f"The largest value of {name!r} times the length of a row", "be finite", largest)
     layout = "single" if k == 1 else "pairs"
@@ -235,39 +238,16 @@ def given_pairs(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> Gi
 
 
 def used_rows(used: Array | None, n: int) -> Booleans:
-    """Return which of n rows are used: all of them, unless `used` says it for each."""
+    """Return which of n rows are used: all of them, unless `used` has n numbers, 0 for unused rows."""
     return np.ones(n, bool) if used is None or len(used) != n else used != 0
 
 
-def first_wrong(name: str, indices: Any, values: Array, p: int, rows: Booleans) -> BadRequestError:
-    """Return the error for the first of these rows with an index out of range, or else a value that is not finite."""
-    outside = ((indices < 0) | (indices >= p)).any(axis=1) & rows
-    if outside.any():
-        row = int(np.argmax(outside))
-        return bad_request(f"The indices in row {row} of {name!r}", f"be from 0 to {p - 1}", indices[row])
-    row = int(np.argmax(~np.isfinite(values).all(axis=1) & rows))
-    return bad_request(f"The values in row {row} of {name!r}", "be finite", values[row])
-
-
-def matrix_rows(name: str, x: Any, p: int) -> GivenRows:
-    """Return the rows of a SciPy matrix with every index once, in order."""
-    rows = sparse_numbers(f"{name!r}", x)
-    if rows.shape[1] != p:
-        raise bad_request(f"The shape of {name!r}", f"be (n, {p})", rows.shape)
-    rows = rows if rows.has_canonical_format else rows.copy()
-    rows.sum_duplicates()
-    values = plain(numbers(f"The sums of equal indices of {name!r}", rows.data))
-    largest = float(np.abs(values).max(initial=0.0))
-    flat = FeatureRows(rows.indptr.astype(np.int64), 0, rows.indices.astype(np.int64), values, largest)
-    return GivenRows(rows.shape[0], "rows", flat)
-
-
 def column(name: str, value: Any, n: int) -> Array:
-    """Return (n,) numbers, one for each transition."""
+    """Return (n,) numbers from one number, or from one for each transition."""
     array = as_floats(f"{name!r}", value)
     if array.shape not in ((), (n,)):
         raise bad_request(f"The shape of {name!r}", f"be ({n},): one number for each transition", array.shape)
-    if array.shape == (n,) and array.flags.carray:  # the usual case, four times as quick
+    if array.shape == (n,) and array.flags.carray:  # the usual case, four times as fast
         return array
     return plain(np.broadcast_to(array, n))
 
@@ -275,7 +255,7 @@ def column(name: str, value: Any, n: int) -> Array:
 def checked_columns(
     reward: Any, discount: Any, rho: Any, terminated: Any, truncated: Any, n: int
 ) -> tuple[Array, Array, Array, Booleans]:
-    """Return checked rewards, discounts (0 at an end) and ratios of n transitions, and which were cut, (n,) each."""
+    """Return checked rewards, discounts (0 at an end) and ratios of n transitions, and where they were cut, (n,)."""
     given = {"reward": reward, "discount": discount, "rho": rho}
     reward, discount, rho = (column(name, value, n) for name, value in given.items())
     if not columns_are_sound(reward, discount, rho):
@@ -295,7 +275,7 @@ def check_each(name: str, wrong: Booleans, values: Array, rule: str) -> None:
 
 
 def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> GivenRows:
-    """Return the rows of x_next, which may be None or hold anything where all discounts of a row are 0."""
+    """Return the rows of x_next; where all discounts are 0, x_next may be None or have any content."""
     if x_next is None:
         check_each("discount", discount != 0, discount, "be 0 where 'x_next' is None")
         return here
@@ -307,7 +287,7 @@ def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> 
 
 
 def flags(name: str, value: Any, n: int) -> Booleans:
-    """Return (n,) booleans from one for all transitions, or one for each; 0 and 1 will do."""
+    """Return (n,) booleans from one boolean, or from one for each transition; 0 and 1 are booleans too."""
     if value is False:  # the usual case
         return np.zeros(n, bool)
     array = column(name, value, n)
@@ -318,9 +298,9 @@ def flags(name: str, value: Any, n: int) -> Booleans:
 def flat_transitions(
     x: Any, reward: Any, discount: Any, x_next: Any, rho: Any, p: int, terminated: Any = False, truncated: Any = False
 ) -> tuple[FlatTransitions, Booleans]:
-    """Return transitions as the compiled loops of a learner read them, and where an episode was cut (n,).
+    """Return transitions as compiled loops read them, and where an episode was cut, (n,), or raise.
 
-    Raise with the first that is wrong. Where one is terminated, its discount is 0.
+    A terminated transition has discount 0.
     """
     here = checked_rows("x", x, p)
     reward, discount, rho, cut = checked_columns(reward, discount, rho, terminated, truncated, here.n)
@@ -334,7 +314,7 @@ def flat_transitions(
 
 
 def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[float, float]:
-    """Return π and μ of an action, or raise: where a trace needs one that is missing, or ρ is not their ratio."""
+    """Return π and μ of an action, or raise if a trace needs a missing one, or if ρ is not their ratio."""
     check_given(rule, pi, mu)
     if pi is not None:
         pi = number("'pi'", "be a probability", pi, low=0.0, high=1.0)
@@ -346,7 +326,7 @@ def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[flo
 
 
 def checked_probability_columns(rule: Rule, rho: Array, pi: Any, mu: Any) -> tuple[Array | None, Array | None]:
-    """Return π and μ of every action, (n,) each, None where not given; or raise as `checked_probabilities` does."""
+    """Return π and μ of every action, (n,) or None each, or raise as `checked_probabilities` does."""
     check_given(rule, pi, mu)
     if pi is not None:
         pi = column("pi", pi, len(rho))

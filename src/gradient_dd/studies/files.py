@@ -61,25 +61,21 @@ def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> St
     for key in ("tasks", "learners"):
         if not isinstance(data.get(key), list) or not all(isinstance(one, dict) for one in data[key]):
             raise bad_request(f"{key!r} of a study", f"be tables, [[{key}]]", data.get(key))
-    fields = {key: value for key, value in data.items() if key not in ("tasks", "learners", "schedule")}
+    rules, grids = rules or {}, []
+    for kind, key in (("task", "name"), ("learner", "learner")):
+        for one in data[f"{kind}s"]:
+            if key not in one:
+                raise bad_request(f"A {kind} of a study", f"have {key!r}", one)
+    for one in data["learners"]:
+        name = text("'learner' of a study", one["learner"])
+        if name not in rules and name not in LEARNERS:
+            raise unknown("learner", name, [*LEARNERS, *rules])
+        grids.append(grid(**one | {"learner": rules.get(name, name)}))
     return Study(
-        tasks=tuple(task(**named("task", one, "name")) for one in data["tasks"]),
-        grids=tuple(grid(**named("learner", one, "learner", rules or {})) for one in data["learners"]),
-        schedule=data.get("schedule", "constant"),
-        **fields,
+        tasks=tuple(task(**one) for one in data["tasks"]),
+        grids=tuple(grids),
+        **{key: value for key, value in data.items() if key not in ("tasks", "learners")},
     )
-
-
-def named(kind: str, table: dict[str, Any], key: str, rules: dict[str, Rule] | None = None) -> dict[str, Any]:
-    """Return a table that has the entry `key`, else raise; `rules` replace the names of learners."""
-    if key not in table:
-        raise bad_request(f"A {kind} of a study", f"have {key!r}", table)
-    if rules is None:
-        return table
-    name = text("'learner' of a study", table[key])
-    if name not in rules and name not in LEARNERS:
-        raise unknown("learner", name, [*LEARNERS, *rules])
-    return table | {key: rules.get(name, name)}
 
 
 def load_rule(place: str) -> Rule:

@@ -1,8 +1,8 @@
 """Estimates with intervals: all standard errors, quantiles and resamples of the project.
 
-All are pure functions of arrays whose shapes are in the docstrings. An error is infinite if a lane diverged. No
-function drops or replaces such a run: a mean with a diverged run is infinite, a setting that diverged once is never
-selected over a setting that did not, and diverged runs are counted.
+The functions are pure. An error is infinite if a lane diverged, and no function drops or replaces such a run: a mean
+with a diverged run is infinite, a setting that diverged once is never selected over a setting that did not, and
+diverged runs are counted.
 """
 
 from collections.abc import Callable
@@ -74,7 +74,7 @@ def select(errors: Array) -> int:
 
 def order(errors: Array) -> NDArray[np.int64]:
     """Return the indices of all settings, best first, in the order of `select`; errors: (settings, runs)."""
-    diverged = estimate(errors).diverged  # an unfinished run, nan, counts as one
+    diverged = np.count_nonzero(~np.isfinite(errors), axis=1)  # an unfinished run, nan, counts as diverged
     finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1)  # over equally many runs where it decides
     return np.lexsort((finite, diverged))
 
@@ -93,10 +93,9 @@ def paired_bootstrap(left: Array, right: Array, seed: int = 0, draws: int = DRAW
         return Interval(mean, mean, mean)
     if len(differences) < 2:
         return Interval(mean, -np.inf, np.inf)
-    weights = resamples(len(differences), seed, draws)
     moments = np.stack([differences, differences**2], axis=1)
     value, error = mean_and_error(moments.mean(axis=0), len(differences))
-    again, again_error = mean_and_error(weights @ moments, len(differences))
+    again, again_error = mean_and_error(resamples(len(differences), seed, draws) @ moments, len(differences))
     below, above = reach(again - value, again_error, level)
     return Interval(mean, float(value - below * error), float(value + above * error))
 

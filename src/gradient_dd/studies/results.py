@@ -1,8 +1,7 @@
 """Results: the contents of a store as arrays and tables, and the best settings of a study.
 
 A table has one row per setting, or per setting and run. Every declared parameter is a column. The columns common to
-all tables come first, in a fixed order; the others follow in the order in which the
-settings were stored.
+all tables come first, in a fixed order; the others follow in the order in which the settings were stored.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.cards import card
-from gradient_dd.errors import Unquoted, bad_request, file_path, one_of, show
+from gradient_dd.errors import Unquoted, bad_request, file_path, one_of, printable, show
 from gradient_dd.files import check_regular
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, intervals
@@ -138,7 +137,11 @@ class Results:
                 row = summary_frame(store, {key}, [self.tasks[task]], self.study.run_numbers)
                 parts += [row] if len(row) else []  # the settings may not have been run yet
         frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=SUMMARY_COLUMNS)
-        varying = varying_columns(self.study.settings())
+        values: dict[str, set[float]] = {}
+        for setting in self.study.settings():
+            for name, value in setting.values.items():
+                values.setdefault(name, set()).add(value)
+        varying = [column_of(name) for name, several in values.items() if name == "alpha" or len(several) > 1]
         shown = ["last100_mean", "last100_sem", "mean_error_mean", "diverged_runs"]
         return frame[["task", "size", "reading", "learner", *varying, *shown]]
 
@@ -147,8 +150,7 @@ class Results:
         notes = []
         for task, place, settings in self._winners(measure):
             best = self._lanes(task)[1][place]
-            for end, name, values in edges(best, settings):
-                beyond = ", ".join(f"{value:.3g}" for value in values_beyond(end, values))
+            for end, name, beyond in edges(best, settings):
                 notes.append(
                     f"{best.rule.name} on {task}: the best {name}, {best.values[name]:.3g}, is the {end} of the grid."
                     + (f" Also try {beyond}." if beyond else "")
@@ -202,35 +204,27 @@ def edge(best: Setting, among: Iterable[Setting]) -> str:
     return ", ".join(f"{end} {name}" for end, name, _ in edges(best, among))
 
 
-def edges(best: Setting, among: Iterable[Setting]) -> list[tuple[str, str, list[float]]]:
-    """Return ("lowest" or "highest", parameter, its sorted values) for each parameter at an edge of the grid.
+def edges(best: Setting, among: Iterable[Setting]) -> list[tuple[str, str, str]]:
+    """Return ("lowest" or "highest", parameter, values to try beyond) for each parameter at an edge of the grid.
 
-    The largest legal value is not an edge, because no larger value is possible.
+    The values continue the spacing of the grid, geometric or linear from 0, within the legal range. The largest legal
+    value is not an edge, because no larger value is possible.
     """
     found, others = [], list(among)
     legal = {parameter.name: parameter.high for parameter in best.rule.parameters}
     for name, value in best.values.items():
-        values = sorted({setting.values[name] for setting in others})
-        if len(values) > 1 and value in (values[0], values[-1]) and value != legal.get(name):
-            found.append(("highest" if value == values[-1] else "lowest", name, values))
+        values = sorted({setting.values.get(name, 0.0) for setting in others})  # the form with lam = 0 has no lam
+        if len(values) < 2 or value not in (values[0], values[-1]) or value == legal.get(name):
+            continue
+        end = "highest" if value == values[-1] else "lowest"
+        last, before = (values[-1], values[-2]) if end == "highest" else (values[0], values[1])
+        if last and before:
+            beyond = [last * (last / before) ** place for place in (1, 2)]
+        else:
+            beyond = [last + (last - before) * place for place in (1, 2) if end == "highest"]
+        beyond = [one for one in beyond if one <= legal.get(name, np.inf)]
+        found.append((end, name, ", ".join(f"{one:.3g}" for one in beyond)))
     return found
-
-
-def values_beyond(end: str, values: Sequence[float], count: int = 2) -> list[float]:
-    """Return values to try beyond one end of a grid, with its spacing: geometric, or linear from 0."""
-    last, before = (values[-1], values[-2]) if end == "highest" else (values[0], values[1])
-    if last == 0 or before == 0:
-        return [last + (last - before) * (place + 1) for place in range(count) if end == "highest"]
-    return [last * (last / before) ** (place + 1) for place in range(count)]
-
-
-def varying_columns(settings: Iterable[Setting]) -> list[str]:
-    """Return the columns of alpha and of every parameter with several values."""
-    values: dict[str, set[float]] = {}
-    for setting in settings:
-        for name, value in setting.values.items():
-            values.setdefault(name, set()).add(value)
-    return [column_of(name) for name, several in values.items() if name == "alpha" or len(several) > 1]
 
 
 # Tables -------------------------------------------------------------------------------------------------------------
@@ -289,7 +283,7 @@ def results_of(
     with store.snapshot():
         settings, units = store.settings(keys), store.units(tasks, runs)
     place = {setting.key: setting.id for setting in settings}
-    store.report_damage(lost_settings(units, place, keys))
+    store.report(lost_settings(units, place, keys))
     rows, numbered, numbers = gathered(units, place)
     order = np.lexsort((numbered, rows))
     return settings, rows[order], numbered[order], numbers[order]
@@ -338,12 +332,14 @@ def with_old_names(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
-    """Write a frame as CSV or Parquet, chosen by the file extension."""
+    """Write a frame as CSV, with texts that are safe in spreadsheets, or as Parquet; the file extension decides."""
     path = Path(target)
     check_regular(path)
     try:
         if path.suffix == ".csv":
-            without_formulas(frame).to_csv(path, index=False)
+            texts = [name for name in frame.columns if frame[name].dtype.kind not in "ifub"]
+            safe = {name: frame[name].map({cell: harmless(cell) for cell in frame[name].unique()}) for name in texts}
+            frame.assign(**safe).rename(columns=harmless).to_csv(path, index=False)
         elif path.suffix == ".parquet":
             frame.to_parquet(path, index=False)
         else:
@@ -354,18 +350,11 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
         ) from None
 
 
-def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a frame whose texts and column names are safe in spreadsheets."""
-    texts = [name for name in frame.columns if frame[name].dtype.kind not in "ifub"]
-    safe = {name: frame[name].map({cell: harmless(cell) for cell in frame[name].unique()}) for name in texts}
-    return frame.assign(**safe).rename(columns=harmless)
-
-
 def harmless(cell: Any) -> Any:
     """Return a cell; a text is put on one line, and prefixed with an apostrophe if it looks like a formula."""
     if not isinstance(cell, str):
         return cell
-    cell = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in cell)
+    cell = printable(cell).replace("\n", "\\n")
     if not cell.startswith(FORMULA):
         return cell
     try:

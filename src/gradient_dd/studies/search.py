@@ -27,7 +27,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, unknown
 from gradient_dd.learners import Parameter, Rule, Setting, find
 from gradient_dd.studies.intervals import order
-from gradient_dd.studies.study import NS_PER_UPDATE, Study
+from gradient_dd.studies.study import Study, shortened
 
 LAST_RUNG = 7.0  # the coordinate of the upper bound of a parameter; the previous coordinate is high (1 − 2⁻⁷)
 SMALLEST = 0.01  # smallest coordinate of a positive parameter with an upper bound
@@ -140,10 +140,7 @@ class SearchAxis:
         return 2.0**place - self.shift
 
     def __str__(self) -> str:
-        shown = [f"{value:.4g}" for value in self.values]
-        if self.is_fixed:
-            return f"{self.name} {shown[0]} (fixed)"
-        return f"{self.name} {' '.join(shown) if len(shown) < 9 else f'{shown[0]} … {shown[-1]} ({len(shown)} values)'}"
+        return f"{self.name} {shortened(self.values, 8)}{' (fixed)' if self.is_fixed else ''}"
 
 
 @dataclass(frozen=True)
@@ -315,17 +312,14 @@ class SearchStudy(Study):
         for one in self.grids:
             rule = find(one.learner)
             by_name = {parameter.name: parameter for parameter in rule.parameters}
-            axes = tuple(SearchAxis(by_name[name], values) for name, values in one.values)
-            found.append(SearchSpace(rule, axes, one.rho_mode))
+            axes = (SearchAxis(by_name[name], values) for name, values in one.values)
+            found.append(SearchSpace(rule, tuple(axes), one.rho_mode))
         return found
 
     def estimate(self) -> dict[str, float]:
         """Return an upper bound of the work of the searches; goals share the coarse grid."""
         budget, plain = self.budget_at_scale, super().estimate()
-        lane_runs = len(self.grids) * (
-            len(self.goals) * budget.lane_runs - (len(self.goals) - 1) * budget.coarse * budget.runs
-        )
-        length = plain["updates"] / plain["settings"] / plain["runs"]
-        updates = length * lane_runs
-        size = plain["bytes"] / plain["settings"] / plain["runs"] * lane_runs
-        return plain | {"updates": updates, "core_seconds": updates * NS_PER_UPDATE * 1e-9, "bytes": size}
+        shared = (len(self.goals) - 1) * budget.coarse * budget.runs
+        lane_runs = len(self.grids) * (len(self.goals) * budget.lane_runs - shared)
+        factor = lane_runs / plain["settings"] / plain["runs"]
+        return plain | {name: factor * plain[name] for name in ("updates", "core_seconds", "bytes")}

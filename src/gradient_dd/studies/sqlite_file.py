@@ -7,7 +7,7 @@ the file removes these two files. A finished file needs no log and can be read o
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from errno import ENAMETOOLONG
 from pathlib import Path
 from typing import Any, Self
@@ -65,6 +65,9 @@ def open_results(file: Path, write: bool) -> sqlite3.Connection:
 
     A file is first opened for reading, because closing another program's file after writing could change it. A journal
     beside it means that a first write was interrupted: SQLite undoes it, which only a writer may do.
+
+    Before writing, the structure of the file is checked (1.5 seconds per gigabyte), so that nothing is added to a
+    damaged file. Indexes that differ from their tables are rebuilt.
     """
     if file.exists() and not beside(file, "-journal").exists():
         with closing(connect(file, "ro")) as db:
@@ -73,37 +76,28 @@ def open_results(file: Path, write: bool) -> sqlite3.Connection:
     db = connect(file, "rwc" if write else "rw" if can_write else "ro")  # only "rw" removes a log
     try:
         empty = is_empty(db, file)
-        if write:
-            prepare_to_write(db, empty)
-        elif empty:
-            raise StoreError(f"{str(file)!r} is not a results file: it is an empty database.")
-        else:
+        if not write:
+            if empty:
+                raise StoreError(f"{str(file)!r} is not a results file: it is an empty database.")
             db.execute("PRAGMA query_only = ON")
+            return db
+        if empty:
+            db.execute("PRAGMA page_size = 16384")  # a unit usually has a few pages
+            script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
+            db.executescript(f"BEGIN IMMEDIATE;{SCHEMA}{script}COMMIT;")
+        is_sound = db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
+        if not is_sound and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            raise sqlite3.DatabaseError("malformed")
+        db.execute("PRAGMA busy_timeout = 120000")  # current readers may finish; later readers need no wait
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA busy_timeout = 20000")
+        db.execute("PRAGMA synchronous = FULL")
+        if not is_sound:
+            db.execute("REINDEX")
     except BaseException:
         db.close()
         raise
     return db
-
-
-def prepare_to_write(db: sqlite3.Connection, empty: bool) -> None:
-    """Create the tables of an empty file, check the structure of the file, and start a write-ahead log.
-
-    The check takes 1.5 seconds per gigabyte, so that nothing is added to a damaged file. Indexes that differ from their
-    tables are rebuilt.
-    """
-    if empty:
-        db.execute("PRAGMA page_size = 16384")  # a unit usually has a few pages
-        script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
-        db.executescript(f"BEGIN IMMEDIATE;{SCHEMA}{script}COMMIT;")
-    is_sound = db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
-    if not is_sound and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-        raise sqlite3.DatabaseError("malformed")
-    db.execute("PRAGMA busy_timeout = 120000")  # current readers may finish; later readers need no wait
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA busy_timeout = 20000")
-    db.execute("PRAGMA synchronous = FULL")
-    if not is_sound:
-        db.execute("REINDEX")
 
 
 def is_empty(db: sqlite3.Connection, file: Path) -> bool:
@@ -152,15 +146,16 @@ class ResultsFile:
         if not write and not found:
             raise StoreError(f"Results file {str(self.path)!r} does not exist.")
         check_regular(self.path)
-        self._lock = Lock(self.path) if write else None
-        try:
+        with ExitStack() as opened:
+            if write:
+                opened.enter_context(locked(self.path))
             with self._translated():
                 self.db = open_results(self.path, write)
+            opened.callback(self.db.close)
+            if write:
+                opened.callback(self._remove_log)
             self._opened = self.path.stat()
-        except BaseException:
-            if self._lock is not None:
-                self._lock.release()
-            raise
+            self._closing = opened.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -170,13 +165,12 @@ class ResultsFile:
 
     def close(self) -> None:
         """Close the file; after a sweep it needs no log, unless another process is reading it."""
-        if self._lock is not None:
-            with suppress(sqlite3.Error):
-                self.db.execute("PRAGMA busy_timeout = 0")
-                self.db.execute("PRAGMA journal_mode = DELETE")
-        self.db.close()
-        if self._lock is not None:
-            self._lock.release()
+        self._closing.close()
+
+    def _remove_log(self) -> None:
+        with suppress(sqlite3.Error):
+            self.db.execute("PRAGMA busy_timeout = 0")
+            self.db.execute("PRAGMA journal_mode = DELETE")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -218,34 +212,33 @@ class ResultsFile:
             return self.db.execute(query, tuple(parameters)).fetchall()
 
 
-class Lock:
-    """An open file NAME.lock that only this process holds, until `release` removes it or the process ends."""
-
-    def __init__(self, file: Path) -> None:
-        self.place = beside(file, ".lock")
-        while True:
-            try:
-                self._handle = os.open(self.place, os.O_CREAT | os.O_RDWR, 0o666)
-            except OSError as error:
-                too_long = "cannot be used: its name is too long."
-                rest = too_long if error.errno == ENAMETOOLONG else EXPLAINED["unable to open"]
-                raise StoreError(f"{show(str(file))} {rest}") from None
-            try:
-                if fcntl is not None:
-                    fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(self._handle)
-                raise StoreError(
-                    f"{str(file)!r} is in use by another sweep. Wait for that sweep, or use another file."
-                ) from None
-            if is_same(self.place, os.fstat(self._handle)):
-                return
-            os.close(self._handle)  # the last holder has removed it: take a new one
-
-    def release(self) -> None:
-        """Remove the lock file, then close it: a process that opened it before will notice."""
-        self.place.unlink(missing_ok=True)
-        os.close(self._handle)
+@contextmanager
+def locked(file: Path) -> Iterator[Path]:
+    """Hold the lock of a results file, and yield its path: a file NAME.lock that only this process holds open."""
+    place = beside(file, ".lock")
+    while True:
+        try:
+            handle = os.open(place, os.O_CREAT | os.O_RDWR, 0o666)
+        except OSError as error:
+            too_long = "cannot be used: its name is too long."
+            rest = too_long if error.errno == ENAMETOOLONG else EXPLAINED["unable to open"]
+            raise StoreError(f"{show(str(file))} {rest}") from None
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise StoreError(
+                f"{str(file)!r} is in use by another sweep. Wait for that sweep, or use another file."
+            ) from None
+        if is_same(place, os.fstat(handle)):
+            break
+        os.close(handle)  # the previous holder has removed this file: open a new one
+    try:
+        yield place
+    finally:  # remove the file before closing it, so that a process that opened it earlier notices
+        place.unlink(missing_ok=True)
+        os.close(handle)
 
 
 def is_same(place: Path, known: os.stat_result) -> bool:

@@ -4,17 +4,19 @@ A unit is (task, run) with some settings, and one row: the keys of its settings,
 and, separate so that numbers are fast to read, their curves. A unit is written in one transaction.
 Readers may read while a sweep writes; a second sweep on the same file is an error.
 
-Every row has a checksum, and every task the number of its units. All data read are compared with them; damage
-raises an error.
+Every row has a checksum, and every task the number of its units. All data read are compared with them. Damage raises
+an error, except in a block of `Store.collecting`, which lists it: status, verification and repair use that.
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +39,9 @@ COLUMNS = {  # the cells that the checksum of a row covers, and the bytes that f
 EVERY_RUN = range(2**63 - 1)
 SOME = 3  # most damaged parts that a sentence names
 
+as_text = partial(json.dumps, default=str)  # of the facts in a row
+keys_in = lru_cache(maxsize=256)(lambda settings: tuple(settings.split()))  # successive units have the same settings
+
 
 class DamagedStoreError(StoreError):
     """The requested results are damaged."""
@@ -57,23 +62,6 @@ class StoredSetting(NamedTuple):
     facts: dict[str, Any]
 
 
-class StoredUnit(NamedTuple):
-    """The numbers of one task and run; numbers: (settings,) records of NUMBERS, in the order of `keys`."""
-
-    id: int
-    task_key: str
-    run: int
-    facts: dict[str, Any]
-    settings: str
-    curves_checksum: int
-    numbers: Any
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of its settings."""
-        return keys_in(self.settings)
-
-
 class Damage(NamedTuple):
     """A damaged row: its table and id, its task and run (None for every run), and what is damaged."""
 
@@ -84,8 +72,26 @@ class Damage(NamedTuple):
     what: str
 
 
+class StoredUnit(NamedTuple):
+    """The numbers of one task and run; numbers: (settings,) records of NUMBERS, in the order of `keys`."""
+
+    id: int
+    task_key: str
+    run: int
+    facts: dict[str, Any]
+    keys: tuple[str, ...]
+    curves_checksum: int
+    numbers: Any
+
+    def damage(self, what: str = "unit") -> Damage:
+        """Return the damage to a part of this unit."""
+        return Damage("unit", self.id, self.facts["task"], self.run, what)
+
+
 class Store(ResultsFile):
     """One results file: writes results, and reads them with checksum verification."""
+
+    _damage: list[Damage] | None = None  # collects damage; if None, damage raises an error
 
     # Writing ------------------------------------------------------------------------------------------------------
 
@@ -95,14 +101,14 @@ class Store(ResultsFile):
         facts: dict[str, Any] = {
             "name": study.name,
             "text": str(study),
-            "at": now(),
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "tasks": [{"name": task.name, "parameters": plain(dict(task.parameters))} for task in tasks],
             "episodes": study.episodes,
             "steps": study.steps,
             "first_run": study.first_run,
             "runs": study.runs,
             "total": len(tasks) * study.n_settings * study.runs,
-            "settings": [],  # ranges of rows, added when the study reaches them
+            "settings": [],  # ranges of rows such as [[1, 273], [300, 300]], added when the study reaches them
         }
         with self.transaction():
             facts["id"] = self._next_id("study")
@@ -125,9 +131,12 @@ class Store(ResultsFile):
                 if (*cells, checksum(cells)) != stored.get(key):
                     self._write("setting", *cells)
             if study is not None:
-                (facts,) = (one for one in self.studies([]) if one["id"] == study)
-                known = (row for first, last in facts["settings"] for row in range(first, last + 1))
-                self._write("study", study, as_text(facts | {"settings": as_ranges([*known, *ours])}))
+                (facts,) = (one for one in self.studies() if one["id"] == study)
+                ours += (row for first, last in facts["settings"] for row in range(first, last + 1))
+                rows = np.unique(ours)
+                parts = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
+                facts["settings"] = [[int(part[0]), int(part[-1])] for part in parts]
+                self._write("study", study, as_text(facts))
 
     def add_unit(
         self, task: Task, run: int, keys: Sequence[str], results: LaneResults, work: Work, provenance: dict[str, Any]
@@ -137,7 +146,7 @@ class Store(ResultsFile):
             "task": str(task),
             "steps": int(results.steps[0]),
             "seconds": work.seconds,
-            "at": now(),
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "costs": work.costs,
             "provenance": provenance,
         }
@@ -155,6 +164,22 @@ class Store(ResultsFile):
         ((units,),) = self.rows("SELECT count(*) FROM unit WHERE task_key = ?", [task_key])
         self._write("task", task_key, units)
 
+    def repair(self) -> list[Damage]:
+        """Remove all damage, and return it; a sweep runs it again.
+
+        Units whose settings are damaged stay: their numbers are intact, and their sweep rewrites the settings.
+        """
+        removed = [one for one in self.inspect()[1] if one.what != "missing setting"]
+        if removed:
+            with self.transaction():
+                for one in removed:
+                    if one.table != "task":
+                        self.db.execute(f"DELETE FROM {one.table} WHERE id = ?", (one.id,))
+                self.db.execute("DELETE FROM task")
+                for (key,) in self.rows("SELECT DISTINCT task_key FROM unit"):
+                    self.count_units(key)
+        return removed
+
     def _write(self, table: str, *cells: Any, blobs: tuple[bytes, ...] = ()) -> None:
         """Write a row: cells, the checksum of cells and first blob, blobs. It replaces an existing row."""
         row = *cells, checksum(cells, *blobs[:1]), *blobs
@@ -164,53 +189,48 @@ class Store(ResultsFile):
         """Return the id of the next row of a table."""
         return int(self.rows(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")[0][0])
 
-    # Reading. Damage is added to the list `damaged`; without such a list, it raises -------------------------------
+    # Reading ------------------------------------------------------------------------------------------------------
 
-    def units(
-        self, tasks: Iterable[Task] | None = None, runs: range = EVERY_RUN, damaged: list[Damage] | None = None
-    ) -> list[StoredUnit]:
+    def units(self, tasks: Iterable[Task] | None = None, runs: range = EVERY_RUN) -> list[StoredUnit]:
         """Return the units of these tasks and runs, or all units, in the order in which they were written."""
         keys = None if tasks is None else {task.key for task in tasks}
-        wrong: list[Damage] = []
         with self.snapshot():
             rows, counts = self._rows("unit", "task_key", keys), self._rows("task", "key", keys)
         rows = sorted({row[0]: row for row in rows}.values(), key=itemgetter(0))
+        whole, wrong = intact("unit", rows)
         units = [
-            StoredUnit(row, key, run, json.loads(facts), settings, curves, np.frombuffer(numbers, NUMBERS))
-            for row, key, run, facts, settings, curves, numbers in intact("unit", rows, wrong)
+            StoredUnit(row, key, run, json.loads(facts), keys_in(settings), curves, np.frombuffer(numbers, NUMBERS))
+            for row, key, run, facts, settings, curves, numbers in whole
         ]
         names = {unit.task_key: unit.facts["task"] for unit in units}
-        known = {key: number for key, number, _ in intact("task", counts, [])}
+        known = {key: number for key, number, _ in intact("task", counts)[0]}
         there = Counter(row[1] for row in rows)
-        for key in dict.fromkeys([*names, *known]):
-            if there[key] != known.get(key):
-                wrong.append(Damage("task", key, names.get(key, "?"), None, "missing unit"))
-        self.report_damage(wrong, damaged)
+        differing = (key for key in dict.fromkeys([*names, *known]) if there[key] != known.get(key))
+        self.report(wrong + [Damage("task", key, names.get(key, "?"), None, "missing unit") for key in differing])
         return [unit for unit in units if unit.run in runs]
 
     def curves(self, unit: StoredUnit) -> Array:
-        """Return the curves of a unit, (settings, bins), or raise if they are damaged."""
+        """Return the curves of a unit, (settings, bins)."""
         try:
             points = self.rows("SELECT curves FROM unit WHERE id = ?", [unit.id])[0][0]
         except (StoreError, IndexError):  # the pages of the curves are damaged
             points = None
         if not isinstance(points, bytes) or checksum((), points) != unit.curves_checksum:
-            self.report_damage([damaged_unit(unit)])
+            self.report([unit.damage()])
+            points = b""
         return np.frombuffer(points, "<f8").reshape(len(unit.keys), -1)
 
-    def settings(self, keys: Collection[str] | None = None, damaged: list[Damage] | None = None) -> list[StoredSetting]:
+    def settings(self, keys: Collection[str] | None = None) -> list[StoredSetting]:
         """Return the settings with these keys, or all, in the order in which they were stored."""
-        rows, wrong = sorted(self._rows("setting", "key", keys), key=itemgetter(0)), list[Damage]()
-        found = [StoredSetting(row, key, json.loads(facts)) for row, key, _, facts, _ in intact("setting", rows, wrong)]
-        self.report_damage(wrong, damaged)
-        return found
+        whole, wrong = intact("setting", sorted(self._rows("setting", "key", keys), key=itemgetter(0)))
+        self.report(wrong)
+        return [StoredSetting(row, key, json.loads(facts)) for row, key, _, facts, _ in whole]
 
-    def studies(self, damaged: list[Damage] | None = None) -> list[dict[str, Any]]:
+    def studies(self) -> list[dict[str, Any]]:
         """Return the facts of every started study, in order."""
-        wrong: list[Damage] = []
-        found = [json.loads(facts) for _, facts, _ in intact("study", sorted(self._rows("study")), wrong)]
-        self.report_damage(wrong, damaged)
-        return found
+        whole, wrong = intact("study", sorted(self._rows("study")))
+        self.report(wrong)
+        return [json.loads(facts) for _, facts, _ in whole]
 
     def count_other_definitions(self, descriptions: Iterable[str], keys: Iterable[str]) -> int:
         """Return how many stored settings have one of these descriptions but another definition."""
@@ -224,15 +244,36 @@ class Store(ResultsFile):
             return self.rows(f"{query} NOT INDEXED")
         return self.rows(f"{query} WHERE {column} IN (SELECT value FROM json_each(?))", [json.dumps(list(values))])
 
-    def report_damage(self, wrong: list[Damage], damaged: list[Damage] | None = None) -> None:
-        """Add damage to a list; without a list, raise if there is any."""
-        if damaged is not None:
-            damaged += wrong
+    # Damage -------------------------------------------------------------------------------------------------------
+
+    def report(self, wrong: list[Damage]) -> None:
+        """Raise if there is damage, or add it to the list of `collecting`."""
+        if self._damage is not None:
+            self._damage += wrong
         elif wrong:
             raise DamagedStoreError(
                 f"{str(self.path)!r} is damaged: {named(wrong)}. "
                 "Run the same sweep again to replace the damaged parts. gradient-dd verify lists all of them."
             )
+
+    @contextmanager
+    def collecting(self) -> Iterator[list[Damage]]:
+        """Yield a list of the damage that is found in the block; all queries inside see the store at one moment."""
+        self._damage = found = list[Damage]()
+        try:
+            with self.snapshot():
+                yield found
+        finally:
+            self._damage = None
+
+    def inspect(self) -> tuple[list[StoredUnit], list[Damage]]:
+        """Read everything; return the units with intact numbers, and all damage."""
+        with self.collecting() as damaged:
+            units, *_ = self.units(), self.settings(), self.studies()
+            self.report(lost_settings(units, {key for (key,) in self.rows("SELECT key FROM setting NOT INDEXED")}))
+            for unit in units:
+                self.curves(unit)
+        return units, damaged
 
 
 def checksum(cells: tuple[Any, ...], data: bytes = b"") -> int:
@@ -242,33 +283,19 @@ def checksum(cells: tuple[Any, ...], data: bytes = b"") -> int:
     return int.from_bytes(found.digest(), "little", signed=True)
 
 
-def as_text(facts: Mapping[str, Any]) -> str:
-    """Return facts as text for the file."""
-    return json.dumps(facts, default=str)
-
-
-@lru_cache(maxsize=256)  # successive units have the same settings
-def keys_in(settings: str) -> tuple[str, ...]:
-    """Return the keys in the text of a unit's settings."""
-    return tuple(settings.split())
-
-
-def intact(table: str, rows: Iterable[tuple[Any, ...]], wrong: list[Damage]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table, as in COLUMNS, without their checksums; damaged rows are added to `wrong` instead."""
+def intact(table: str, rows: Iterable[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], list[Damage]]:
+    """Return the intact rows of a table, as in COLUMNS but without checksums, and the damage to the others."""
+    whole, wrong = [], []
     for *cells, check, data in rows:
         if isinstance(data, bytes) and checksum(tuple(cells), data) == check:
-            yield *cells, data
+            whole.append((*cells, data))
             continue
         try:
             task = str(json.loads(cells[1 if table == "study" else 3])["task"])
         except (IndexError, KeyError, TypeError, ValueError):
             task = "a study" if table == "study" else "?"
         wrong.append(Damage(table, cells[0], task, cells[2] if table == "unit" else None, table))
-
-
-def damaged_unit(unit: StoredUnit, what: str = "unit") -> Damage:
-    """Return the damage to a part of a unit."""
-    return Damage("unit", unit.id, unit.facts["task"], unit.run, what)
+    return whole, wrong
 
 
 def lost_settings(
@@ -276,7 +303,7 @@ def lost_settings(
 ) -> list[Damage]:
     """Return the damage to units with results of settings that are not `known`, among the `wanted` settings."""
     return [
-        damaged_unit(unit, "missing setting")
+        unit.damage("missing setting")
         for unit in units
         if any(key not in known and (wanted is None or key in wanted) for key in unit.keys)
     ]
@@ -287,33 +314,87 @@ def gathered(units: Iterable[StoredUnit], place: Mapping[str, int]) -> tuple[Int
 
     `place` has the caller's index of each setting, by key. Settings without an index are omitted.
     """
-    where: dict[str, Integers] = {}
+    where: dict[tuple[str, ...], Integers] = {}
     places, runs, numbers = [np.empty(0, int)], [np.empty(0, int)], [np.empty(0, NUMBERS)]
     for unit in units:
-        if unit.settings not in where:
+        if unit.keys not in where:
             found = [(lane, place[key]) for lane, key in enumerate(unit.keys) if key in place]
-            where[unit.settings] = np.array(found, int).reshape(-1, 2).T
-        lanes, at = where[unit.settings]
+            where[unit.keys] = np.array(found, int).reshape(-1, 2).T
+        lanes, at = where[unit.keys]
         places.append(at)
         runs.append(np.full(len(at), unit.run))
         numbers.append(unit.numbers[lanes])
     return np.concatenate(places), np.concatenate(runs), np.concatenate(numbers)
 
 
-def as_ranges(rows: Iterable[int]) -> list[list[int]]:
-    """Return integers as ranges, first and last included: [[1, 273], [300, 300]]."""
-    ordered = np.array(sorted(set(rows)), np.int64)
-    several = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
-    return [[int(one[0]), int(one[-1])] for one in several if len(one)]
-
-
 def named(damaged: Iterable[Damage]) -> str:
     """Return the damaged parts of a store as text: the first ones, and the number of the rest."""
-    words = [f"{one_line(one.task)}, {'every run' if one.run is None else f'run {one.run}'}" for one in damaged]
-    words = list(dict.fromkeys(words))
+    places = ((one_line(one.task), "every run" if one.run is None else f"run {one.run}") for one in damaged)
+    words = list(dict.fromkeys(map(", ".join, places)))
     return "; ".join(words[:SOME]) + (f" and {len(words) - SOME:,} more" if len(words) > SOME else "")
 
 
-def now() -> str:
-    """Return the current time as text."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+# Status and verification ----------------------------------------------------------------------------------------
+
+
+def store_status(store: Store) -> dict[str, Any]:
+    """Return the contents of a store: its studies, and for each task its settings, runs and results."""
+    with store.collecting() as damaged:
+        units, settings, studies = store.units(), store.settings(), store.studies()
+    rows, runs, numbers = gathered(units, {setting.key: setting.id for setting in settings})
+    places, tasks = defaultdict[tuple[Any, ...], list[int]](list), []
+    for one in settings:
+        places[one.facts["task"], one.facts["size"], one.facts["reading"]].append(one.id)
+    for (task, size, reading), ours in places.items():
+        if (chosen := np.isin(rows, ours)).any():
+            counts = {"settings": len(np.unique(rows[chosen])), "runs": len(np.unique(runs[chosen]))}
+            diverged = numbers["diverged_step"][chosen] != 0
+            counts |= {"results": len(diverged), "diverged": int(diverged.sum())}
+            tasks.append({"task": task, "size": size, "reading": reading, **counts})
+    started: dict[tuple[str, str], dict[str, Any]] = {}
+    for study in studies:
+        done = rows[(study["first_run"] <= runs) & (runs < study["first_run"] + study["runs"])]
+        names = study["name"], study["text"]
+        started[names] = {
+            "name": study["name"],
+            "started": study["at"],
+            "starts": started.get(names, {"starts": 0})["starts"] + 1,
+            "length": f"{study['episodes']} episodes" if study["episodes"] else f"{study['steps']} steps",
+            "runs": study["runs"],
+            "done": sum(int(((first <= done) & (done <= last)).sum()) for first, last in study["settings"]),
+            "total": study["total"],
+            "text": study["text"],
+        }
+    return {
+        "studies": list(started.values()),
+        "tasks": tasks,
+        "units": len(units),
+        "steps": sum(unit.facts["steps"] for unit in units),
+        "worker_seconds": sum(unit.facts["seconds"] for unit in units),
+        "damaged": len(damaged),
+    }
+
+
+class Verification(NamedTuple):
+    """The checked contents of a file, and its damage."""
+
+    file: str
+    units: int
+    results: int
+    structure: list[str]  # problems that SQLite finds with the file itself
+    damaged: list[dict[str, Any]]  # task, run (None means every run) and "what", counts by type, of each damaged unit
+    whole: bool  # nothing is damaged
+
+
+def verify(path: str | Path) -> Verification:
+    """Check every study, setting, number and curve of a results file."""
+    with Store(path) as store, store.snapshot():
+        structure = [text for (text,) in store.rows("PRAGMA integrity_check(10)") if text != "ok"]
+        units, damaged = store.inspect()
+    wrong = {one.id for one in damaged if one.table == "unit"}
+    sizes = [len(unit.numbers) for unit in units if unit.id not in wrong]
+    types = defaultdict[tuple[str, Any], Counter[str]](Counter)
+    for one in damaged:
+        types[one_line(one.task), one.run][one.what] += 1
+    counts = [{"task": task, "run": run, "what": dict(what)} for (task, run), what in types.items()]
+    return Verification(str(path), len(sizes), sum(sizes), structure, counts, not structure and not damaged)

@@ -13,11 +13,15 @@ Its unit of work is (task, run): every setting on one trajectory.
 """
 
 import json
+import platform
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.metadata import version
 from itertools import product
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradient_dd.cards import card
@@ -156,10 +160,14 @@ class Study:
 
     def facts(self) -> dict[str, list[str]]:
         """Return the study in words: its tasks, learners, schedule, length and amount of work."""
-        work = self.estimate()
+        work, learners = self.estimate(), []
+        for one in self.grids:
+            values = ", ".join(f"{name} {shortened(chosen, 16)}" for name, chosen in one.values)
+            mode = ", rho_mode T" if one.rho_mode == "T" else ""
+            learners.append(f"{find(one.learner).name}: {values or 'defaults'}{mode}")
         return {
             "task": [str(one) for one in self.built_tasks],
-            "learner": [describe(one) for one in self.grids],
+            "learner": learners,
             "schedule": [f"{self.schedule}, sampling {self.sampling}, seed {self.seed}"],
             "length": [f"{f'{self.episodes} episodes' if self.episodes else f'{self.steps} steps'}, {self.runs} runs"],
             "work": [
@@ -281,16 +289,9 @@ class Study:
         }
 
 
-def describe(one: Grid) -> str:
-    """Return a grid as text."""
-    values = ", ".join(f"{name} {shortened(chosen)}" for name, chosen in one.values)
-    mode = ", rho_mode T" if one.rho_mode == "T" else ""
-    return f"{find(one.learner).name}: {values or 'defaults'}{mode}"
-
-
-def shortened(values: tuple[float, ...]) -> str:
-    """Return numbers as text; for many, the ends and the count."""
-    if len(values) <= 16:
+def shortened(values: Sequence[float], most: int) -> str:
+    """Return numbers as text; the ends and the count if there are more than `most`."""
+    if len(values) <= most:
         return " ".join(f"{value:.4g}" for value in values)
     return f"{values[0]:.4g} … {values[-1]:.4g} ({len(values)} values)"
 
@@ -307,3 +308,36 @@ def reading(task: Task, setting: Setting, sampling: str) -> str:
     parts += ["iid"] if sampling == "iid" else []
     parts += ["rho_mode=T"] if setting.rho_mode == "T" else []
     return ", ".join(parts) or "default"
+
+
+# The origin of a result ------------------------------------------------------------------------------------------
+
+
+def provenance() -> dict[str, str | int]:
+    """Return the versions, the commit of the source and the processor of this process.
+
+    The commit is "" without a checkout; a trailing "+" marks uncommitted changes.
+    """
+    call = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=12"]
+    try:
+        commit = subprocess.run(call, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        commit = ""
+    return {
+        "gradient-dd": version("gradient-dd"),
+        "engine": ENGINE_VERSION,
+        "commit": commit,
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "numba": version("numba"),
+        "machine": platform.machine(),
+        "processor": processor(),
+    }
+
+
+def processor() -> str:
+    """Return the processor's name."""
+    facts = Path("/proc/cpuinfo")
+    lines = facts.read_text().splitlines() if facts.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())

@@ -1,11 +1,11 @@
 """Sweep: study -> units -> executor -> store. Only results missing in the store are computed.
 
 A unit is (task, run): the missing settings of a task on the trajectory of a run. A study with more than 8,192 settings
-has several units per (task, run), so that memory stays bounded. Damaged results count as missing. Workers
-compute; only this process writes, and it commits each unit in one transaction.
+has several units per (task, run), so that memory stays bounded. Damaged results count as missing. Workers compute; only
+this process writes, and it commits each unit in one transaction.
 
-Studies with the same conditions share units: the trajectory is sampled once for the settings of all, and blocks
-of lanes are wider.
+Studies with the same conditions share units: the trajectory is sampled once for all their settings, and blocks of lanes
+are wider.
 """
 
 import sys
@@ -29,11 +29,9 @@ from gradient_dd.engine.schedules import Schedule
 from gradient_dd.errors import GradientDDError, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.progress import shown
-from gradient_dd.studies import Study
-from gradient_dd.studies.provenance import provenance
 from gradient_dd.studies.results import Results
-from gradient_dd.studies.status import repair
-from gradient_dd.studies.store import Store, StoredUnit, Work, keys_in, named
+from gradient_dd.studies.store import Store, StoredUnit, Work, named
+from gradient_dd.studies.study import Study, provenance
 from gradient_dd.tasks import Task
 
 MOST_SETTINGS = 8192  # of a unit
@@ -65,11 +63,6 @@ class Progress:
     diverged: int = 0
     core_seconds: float = 0.0  # summed over units, without compilation
     begin: float = field(default_factory=perf_counter)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start of the study."""
-        return perf_counter() - self.begin
 
     @property
     def cells(self) -> tuple[int, int]:
@@ -137,8 +130,7 @@ def run_all(
     count = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     stop = threading.Event()
     with Store(out, write=True) as store:
-        removed = repair(store)
-        if removed:
+        if removed := store.repair():
             on_notice(f"{store.path} was damaged: {named(removed)}. The damaged parts were removed and are run again.")
         scheduled: dict[str, set[int]] = {}
         units = joined(
@@ -203,12 +195,12 @@ def missing_units(
 
 def runs_by_key(units: Iterable[StoredUnit]) -> dict[str, set[int]]:
     """Return the stored runs of each setting, by key; settings with the same runs share a set."""
-    runs: dict[str, set[int]] = {}
+    runs: dict[tuple[str, ...], set[int]] = {}
     for unit in units:
-        runs.setdefault(unit.settings, set()).add(unit.run)
+        runs.setdefault(unit.keys, set()).add(unit.run)
     found: dict[str, set[int]] = {}
-    for settings, some in runs.items():
-        for key in keys_in(settings):
+    for keys, some in runs.items():
+        for key in keys:
             found[key] = found[key] | some if key in found else some
     return found
 

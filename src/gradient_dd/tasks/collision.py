@@ -33,6 +33,8 @@ def collision(seed: int = 0) -> Task:
     crash = (state == STATES - 1) & ~retreats
     behaviour = np.tile([1.0, 0.0], (STATES + 1, 1))
     behaviour[FIRST_RETREAT:] = 0.5
+    ranks = np.argsort(np.random.default_rng(seed).random((STATES, FEATURES)), axis=1)
+    features = np.vstack([ranks < ONES, np.zeros(FEATURES)])  # three ones in each row, drawn without replacement
     return Task(
         name="collision",
         outcomes=Outcomes(state, action, next_state, np.ones(2 * STATES), crash.astype(float)),
@@ -40,13 +42,7 @@ def collision(seed: int = 0) -> Task:
         start=(np.arange(STATES + 1) < FIRST_RETREAT) / FIRST_RETREAT,
         behaviour=behaviour,
         target=np.tile([1.0, 0.0], (STATES + 1, 1)),
-        feature_rows=sp.vstack([drawn_features(seed), sp.csr_matrix((1, FEATURES))], format="csr"),
+        feature_rows=sp.csr_matrix(features),
         initial_weights=np.zeros(FEATURES),
         parameters={"seed": seed},
     )
-
-
-def drawn_features(seed: int) -> sp.csr_matrix:
-    """Return (8, 6) features with three ones in each row, at places drawn without replacement."""
-    places = np.argsort(np.random.default_rng(seed).random((STATES, FEATURES)), axis=1)
-    return sp.csr_matrix((places < ONES).astype(float))

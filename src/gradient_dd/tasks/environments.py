@@ -22,12 +22,13 @@ with extra("environments"):
 
 
 class TableEnv(gymnasium.Env[np.int64, np.int64]):
-    """A Gymnasium environment of a task. `task` has its tables and both policies."""
+    """A Gymnasium environment of a task, with both policies, (states, actions). `task` has its tables."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  (Gymnasium's own form)
 
     def __init__(self, task: Task, render_mode: str | None = None) -> None:
         self.task = task
+        self.behaviour, self.target = task.behaviour, task.target
         self.render_mode = render_mode
         self.observation_space = gymnasium.spaces.Discrete(len(task.start))
         self.action_space = gymnasium.spaces.Discrete(task.n_actions)
@@ -35,16 +36,6 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
         self._ended = True
         outcome = task.outcomes
         self._code = outcome.state * task.n_actions + outcome.action  # ascending: outcomes stand in this order
-
-    @property
-    def behaviour(self) -> Array:
-        """(states, actions) the behaviour policy."""
-        return self.task.behaviour
-
-    @property
-    def target(self) -> Array:
-        """(states, actions) the target policy, whose values are learnt."""
-        return self.task.target
 
     def sample_action(self, policy: Array | None = None) -> np.int64:
         """Draw an action for the current state from a policy, by default the behaviour policy."""
@@ -63,9 +54,8 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
     def step(self, action: np.int64) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
         """Take an action; return (next state, reward, terminated, truncated = False, info)."""
         if self._ended:
-            raise bad_request(
-                "An episode", "be running for a step; call reset() first", Unquoted("an episode that has ended")
-            )
+            rule = "be running for a step; call reset() first"
+            raise bad_request("An episode", rule, Unquoted("an episode that has ended"))
         if not self.action_space.contains(action):
             raise bad_request("'action'", f"be a whole number from 0 to {self.task.n_actions - 1}", action)
         outcome, code = self.task.outcomes, self._state * self.task.n_actions + int(action)

@@ -16,16 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from gradient_dd.arrays import Booleans
 from gradient_dd.errors import GradientDDError, Unquoted, bad_request, boolean, number, whole_number
-from gradient_dd.tasks.from_tables import (
-    by_action,
-    feature_rows,
-    left_out,
-    reachable,
-    sparse_rows,
-    start_distribution,
-)
+from gradient_dd.tasks.from_tables import feature_rows, left_out, reachable, sparse_rows, start_distribution, table
 from gradient_dd.tasks.task import Outcomes, Task
 
 Row = tuple[int, int, int, float, float]  # state, action, next state, probability, reward
@@ -52,24 +44,38 @@ def from_gymnasium(
     >>> task.n_states
     37
     """
-    table = getattr(getattr(env, "unwrapped", env), "P", None)
-    if table is None:
-        raise bad_request(
-            "'env'", "have a table of outcomes, env.unwrapped.P", env, "Use a Learner on its transitions."
-        )
-    rows, states, actions = read_rows(table)
-    name = env.spec.id if getattr(env, "spec", None) is not None else type(env).__name__
+    unwrapped, spec = getattr(env, "unwrapped", env), getattr(env, "spec", None)
+    entries = getattr(unwrapped, "P", None)
+    if entries is None:
+        hint = "Use a Learner on its transitions."
+        raise bad_request("'env'", "have a table of outcomes, env.unwrapped.P", env, hint)
+    if start is None:
+        start = getattr(unwrapped, "initial_state_distrib", None)
+    if start is None:
+        rule = "be given, because the environment does not say where episodes start"
+        raise bad_request("'start'", rule, Unquoted("none"))
+    rows, states, actions = read_rows(entries)
+    name = type(env).__name__ if spec is None else spec.id
     uniform = np.full((states, actions), 1 / actions)
     acting, aimed = (
-        np.vstack([by_action(name, what, uniform if policy is None else policy, (states, actions)), uniform[:1]])
+        np.vstack([table(name, what, uniform if policy is None else policy, (states, actions)), uniform[:1]])
         for what, policy in (("behaviour", behaviour), ("target", target))
     )
-    first = np.append(start_distribution(name, start_of(env, start), np.zeros(states, bool)), 0.0)
+    first = np.append(start_distribution(name, start, np.zeros(states, bool)), 0.0)
     outcomes, averaged = merged(rows, (states + 1, actions, states + 1))
     if not (outcomes.next_state == states).any():
         raise bad_request(f"The table of {name}", "contain an outcome that ends the episode (done)", Unquoted("none"))
     visited = reachable(*outcomes[:3], acting, first)[:-1]
     used, unused = visited[outcomes.state], np.append(~visited, True)
+    if features is not None:
+        features = sparse_rows(features)
+        if features.shape[0] == states:  # the terminal has none
+            features = sp.vstack([features, sp.csr_matrix((1, features.shape[1]))])
+    notes = list(left_out("are never reached or end episodes", ~visited))
+    if averaged:
+        notes.append(f"{averaged} outcomes had several rewards, which are averaged: same values, less noise.")
+    if limit := getattr(spec, "max_episode_steps", None):
+        notes.append(f"The limit of {limit} steps is not in the table: the values are for episodes without a limit.")
     return Task(
         name=name,
         outcomes=Outcomes._make(column[used] for column in outcomes),
@@ -77,34 +83,32 @@ def from_gymnasium(
         start=first,
         behaviour=acting,
         target=aimed,
-        feature_rows=(x := feature_rows(name, pad_features(features, states), unused, np.zeros_like(unused))),
+        feature_rows=(x := feature_rows(name, features, unused, np.zeros_like(unused))),
         initial_weights=np.zeros(x.shape[1]),
-        notes=tuple(notes_on(env, visited, averaged)),
+        notes=tuple(notes),
     )
 
 
-def read_rows(table: Any) -> tuple[list[Row], int, int]:
+def read_rows(entries: Any) -> tuple[list[Row], int, int]:
     """Return the possible outcomes and the counts; outcomes marked done lead to one additional state."""
     rows: list[Row] = []
+    what = "The table of the environment"
     try:
-        states, actions = len(table), len(table[0])
+        states, actions = len(entries), len(entries[0])
         for state in range(states):
-            if len(table[state]) != actions:
-                raise bad_request(
-                    f"State {state} of the table", f"have {actions} actions, as state 0 has", len(table[state])
-                )
+            if len(entries[state]) != actions:
+                rule = f"have {actions} actions, as state 0 has"
+                raise bad_request(f"State {state} of the table", rule, len(entries[state]))
             for action in range(actions):
-                rows += [read_row(state, action, states, *entry) for entry in table[state][action]]
+                rows += [read_row(state, action, states, *entry) for entry in entries[state][action]]
     except GradientDDError:
         raise
     except (KeyError, IndexError, TypeError, ValueError) as error:
         rule = "list (probability, next state, reward, done) for every state and action"
-        raise bad_request("The table of the environment", rule, Unquoted(f"{type(error).__name__}: {error}")) from None
+        raise bad_request(what, rule, Unquoted(f"{type(error).__name__}: {error}")) from None
     rows = [row for row in rows if row[3] > 0]
     if not rows:
-        raise bad_request(
-            "The table of the environment", "have an outcome with a probability above 0", Unquoted("none")
-        )
+        raise bad_request(what, "have an outcome with a probability above 0", Unquoted("none"))
     return rows, states, actions
 
 
@@ -125,33 +129,3 @@ def merged(rows: list[Row], shape: tuple[int, int, int]) -> tuple[Outcomes, int]
     state, action, next_state = np.unravel_index(code, shape)
     outcomes = Outcomes(state, action, next_state, likely, np.bincount(which, probability * reward) / likely)
     return outcomes, int((np.bincount(different) > 1).sum())
-
-
-def start_of(env: Any, start: Any) -> Any:
-    """Return the start as given, or the environment's."""
-    if start is None:
-        start = getattr(getattr(env, "unwrapped", env), "initial_state_distrib", None)
-    if start is None:
-        raise bad_request(
-            "'start'", "be given, because the environment does not say where episodes start", Unquoted("none")
-        )
-    return start
-
-
-def pad_features(features: Any, states: int) -> Any:
-    """Return features with an added row for the terminal if they have one row per state of the environment."""
-    if features is None:
-        return None
-    rows = sparse_rows(features)
-    return sp.vstack([rows, sp.csr_matrix((1, rows.shape[1]))]) if rows.shape[0] == states else rows
-
-
-def notes_on(env: Any, visited: Booleans, averaged: int) -> list[str]:
-    """Return a sentence for each difference between the table and the task."""
-    notes = list(left_out("are never reached or end episodes", ~visited))
-    if averaged:
-        notes.append(f"{averaged} outcomes had several rewards, which are averaged: same values, less noise.")
-    limit = getattr(getattr(env, "spec", None), "max_episode_steps", None)
-    if limit:
-        notes.append(f"The limit of {limit} steps is not in the table: the values are for episodes without a limit.")
-    return notes

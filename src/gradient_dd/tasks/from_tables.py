@@ -52,15 +52,19 @@ def from_tables(
     if P.ndim != 3 or P.shape[0] != P.shape[2] or not P.size:
         raise bad_request(f"Task {name!r}: the shape of 'P'", "be (states, actions, states)", P.shape)
     states, actions = P.shape[:2]
-    R = rewards(name, R, P.shape)
+    R = table(name, "R", R)
+    if R.shape not in ((), P.shape, P.shape[:2]):
+        rule = f"be {P.shape}, or {P.shape[:2]}, or one number"
+        raise bad_request(f"Task {name!r}: the shape of 'R'", rule, R.shape)
+    R = np.broadcast_to(R[:, :, None] if R.shape == P.shape[:2] else R, P.shape)
     acting, target = (
-        by_action(name, what, policy, (states, actions))
+        table(name, what, policy, (states, actions))
         for what, policy in (("behaviour", behaviour), ("target", behaviour if target is None else target))
     )
     loop = np.arange(states)
     stays = (np.abs(P[loop, :, loop] - 1) <= TOLERANCE) & (np.count_nonzero(P, axis=2) == 1)
     terminal = (stays & (R[loop, :, loop] == 0)).all(axis=1)
-    first = start_distribution(name, start, terminal)
+    first, weights = start_distribution(name, start, terminal), 0 if initial_weights is None else initial_weights
     missing = np.zeros(states, bool)
     if one_of("'keep'", keep, ("all", "reachable")) == "reachable":
         here, action, there = np.nonzero((P != 0) & ~terminal[:, None, None])
@@ -68,29 +72,22 @@ def from_tables(
     state, action, next_state = np.nonzero((P != 0) & ~(terminal | missing)[:, None, None])
     return Task(
         name=name,
-        outcomes=Outcomes(state, action, next_state, P[state, action, next_state], R[state, action, next_state].copy()),
+        outcomes=Outcomes(state, action, next_state, P[state, action, next_state], R[state, action, next_state]),
         discount=broadcast(name, "discount", discount, (states,)),
         start=first,
         behaviour=acting,
         target=target,
         feature_rows=(rows := feature_rows(name, features, terminal, missing)),
-        initial_weights=broadcast(
-            name, "initial_weights", 0 if initial_weights is None else initial_weights, rows.shape[1:]
-        ),
-        ratios=None if ratios is None else by_action(name, "ratios", ratios, (states, actions)),
+        initial_weights=broadcast(name, "initial_weights", weights, rows.shape[1:]),
+        ratios=None if ratios is None else table(name, "ratios", ratios, (states, actions)),
         notes=left_out("are never reached", missing),
     )
 
 
-def table(task: str, what: str, value: Any) -> np.ndarray:
-    """Return a new float array; raise unless its numbers are finite and not too large."""
-    return numbers(f"Task {task!r}: {what!r}", value, LARGEST).copy()
-
-
-def by_action(task: str, what: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
-    """Return a table with a number for every state and action, or raise."""
-    array = table(task, what, value)
-    if array.shape != shape:
+def table(task: str, what: str, value: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return a new float array; raise unless its numbers are finite and not too large, and its shape is `shape`."""
+    array = numbers(f"Task {task!r}: {what!r}", value, LARGEST).copy()
+    if shape is not None and array.shape != shape:
         raise bad_request(f"Task {task!r}: the shape of {what!r}", f"be {shape}", array.shape)
     return array
 
@@ -104,29 +101,16 @@ def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.nd
         raise bad_request(f"Task {task!r}: the shape of {what!r}", f"be {shape}", array.shape) from None
 
 
-def rewards(task: str, R: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Return rewards for every (state, action, next state)."""
-    array = table(task, "R", R)
-    if array.shape == shape[:2]:
-        array = array[:, :, None]
-    elif array.shape not in ((), shape):
-        rule = f"be {shape}, or {shape[:2]}, or one number"
-        raise bad_request(f"Task {task!r}: the shape of 'R'", rule, array.shape)
-    return np.broadcast_to(array, shape).copy()
-
-
 def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarray:
     """Return a distribution over all states: as given, at one state, or uniform."""
     if start is None:
         return ~terminal / max(1, (~terminal).sum())
     array = table(task, "start", start)
-    if array.ndim and array.shape != terminal.shape:
-        raise bad_request(f"Task {task!r}: the shape of 'start'", f"be {terminal.shape}", array.shape)
-    if array.ndim == 0:
-        if array not in np.arange(len(terminal)):
-            raise bad_request(f"Task {task!r}: 'start'", f"be a state from 0 to {len(terminal) - 1}", start)
-        return np.eye(1, len(terminal), int(array))[0]
-    return array
+    if array.ndim:
+        return table(task, "start", array, terminal.shape)
+    if array not in np.arange(len(terminal)):
+        raise bad_request(f"Task {task!r}: 'start'", f"be a state from 0 to {len(terminal) - 1}", start)
+    return np.eye(1, len(terminal), int(array))[0]
 
 
 def reachable(state: Integers, action: Integers, next_state: Integers, behaviour: Array, start: Array) -> Booleans:

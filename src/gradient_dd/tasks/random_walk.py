@@ -30,13 +30,19 @@ def random_walk(
     """
     m = whole_number("'n_states'", n_states, at_least=1)
     check_size("random_walk", m, 2 * m)
-    inner = state_features(m, one_of("'features'", features, ("tabular", "linear")), n_features)
     parameters: dict[str, Any] = {"n_states": m}
-    if features == "linear":
-        parameters |= {"features": features, "n_features": inner.shape[1]}
+    if one_of("'features'", features, ("tabular", "linear")) == "tabular":
+        if n_features is not None:
+            whole_number("'n_features' of tabular features", n_features, at_least=m, at_most=m)
+        rows = sp.identity(m, format="csr")
+    else:
+        most = max(-(-(m - 1) // 4) + 1, 2)  # up to the first anchor beyond the last state
+        p = whole_number("'n_features'", most if n_features is None else n_features, at_least=2, at_most=most)
+        parameters |= {"features": features, "n_features": p}
+        rows = interpolated(m, p, every=4)
     if start is not None:
         parameters["start"] = whole_number("'start'", start, at_least=1, at_most=m)
-    return walk("random_walk", inner, parameters, left_reward=0.0, weights=0.5)
+    return walk("random_walk", rows, parameters, left_reward=0.0, weights=0.5)
 
 
 def walk(
@@ -67,15 +73,3 @@ def walk(
         initial_weights=np.full(p, weights),
         parameters=parameters,
     )
-
-
-def state_features(m: int, kind: str, n_features: int | None) -> sp.csr_matrix:
-    """Return the (m, p) features of S_1 … S_m."""
-    reach = -(-(m - 1) // 4) + 1
-    if kind == "tabular":
-        whole_number("'n_features' of tabular features", m if n_features is None else n_features, at_least=m, at_most=m)
-        return sp.identity(m, format="csr")
-    p = whole_number(
-        "'n_features'", max(reach, 2) if n_features is None else n_features, at_least=2, at_most=max(reach, 2)
-    )
-    return interpolated(m, p, every=4)

@@ -162,19 +162,15 @@ class Task:
 
     @cached_property
     def active(self) -> Booleans:
-        """(outcomes,) whether a learner sees the outcome, i.e. its state is of interest."""
-        return self._asked[self.row[self.outcomes.state]]
+        """(outcomes,) whether a learner sees the outcome, because its state is of interest."""
+        state = self.outcomes.state
+        return np.ones(len(state), bool) if self.interest is None else self.interest[state] > 0
 
     @cached_property
     def action_probabilities(self) -> tuple[Array, Array]:
         """π and μ of the action of each outcome, (outcomes,) each."""
         taken = self.outcomes.state, self.outcomes.action
         return frozen(self.target[taken]), frozen(self.behaviour[taken])
-
-    @property
-    def _asked(self) -> Booleans:
-        """(n,) which non-terminal states are of interest."""
-        return np.ones(self.n_states, bool) if self.interest is None else self.interest[self.states] > 0
 
     @cached_property
     def transitions(self) -> OutcomeColumns:
@@ -245,8 +241,14 @@ class Task:
     @cached_property
     def visits(self) -> Array:
         """(n,) d: the share of visits to each state under the behaviour policy; 0 for states without interest."""
-        d = self._episode_visits if self.episodic else self._stationary_distribution
-        d = d if self.interest is None else d * self._asked
+        if self.episodic:
+            d = self._episode_visits
+        else:
+            P, _ = self.chain(self.behaviour)
+            if self.n_states > 1:
+                check_steps(self, "the way to the last state", exact.expected_steps(P[:-1, :-1]))
+            d = exact.stationary_distribution(P)
+        d = d if self.interest is None else d * (self.interest[self.states] > 0)
         return frozen(d / d.sum())
 
     @cached_property
@@ -260,13 +262,6 @@ class Task:
         visits = exact.expected_visits(P, self.start[self.states])
         check_steps(self, "an episode", visits.sum(keepdims=True))
         return visits
-
-    @property
-    def _stationary_distribution(self) -> Array:
-        P, _ = self.chain(self.behaviour)
-        if self.n_states > 1:
-            check_steps(self, "the way to the last state", exact.expected_steps(P[:-1, :-1]))
-        return exact.stationary_distribution(P)
 
     @cached_property
     def sparse_features(self) -> sp.csr_matrix:
@@ -305,9 +300,8 @@ class Task:
     def check_asked_everywhere(self, reader: str) -> None:
         """Raise if the task has an interest, because `reader` cannot skip steps."""
         if self.interest is not None:
-            raise bad_request(
-                f"The task of {reader}", "ask its question in every state", Unquoted(f"{self}, which has an interest")
-            )
+            got = Unquoted(f"{self}, which has an interest")
+            raise bad_request(f"The task of {reader}", "ask its question in every state", got)
 
     def rmsve(self, w: Array) -> float:
         """Return the root mean squared error of the values of w."""

@@ -66,18 +66,19 @@ def check_table(task: "Task") -> None:
     uncovered = (task.target > 0) & (task.behaviour == 0) & ~task.terminal[:, None]
     if uncovered.any() and task.ratios is None:
         state, action = np.argwhere(uncovered)[0]
-        raise BadRequestError(
-            f"Task {task.name!r}: the behaviour policy must take every action that the target policy takes. "
-            f"Got probability 0 for action {action} in state {state}, where the target has "
-            f"{task.target[state, action]:.6g}."
+        got = (
+            f"probability 0 for action {action} in state {state}, where the target has {task.target[state, action]:.6g}"
         )
+        rule = "take every action that the target policy takes"
+        raise broken(task, "the behaviour policy", rule, Unquoted(got))
 
 
 def check_arrays(task: "Task") -> None:
     """Raise unless every table is an array of the right type, with finite numbers that are not too large."""
     text("The name of a task", task.name)
-    outcome, options = task.outcomes, {name: getattr(task, name) for name in ("ratios", "cumulant", "interest", "goal")}
-    options = {name: array for name, array in options.items() if array is not None}
+    outcome = task.outcomes
+    given = {name: getattr(task, name) for name in ("ratios", "cumulant", "interest", "goal")}
+    options = {name: array for name, array in given.items() if array is not None}
     if not hasattr(outcome, "_asdict"):
         raise broken(task, "'outcomes'", "be Outcomes", outcome)
     if not (sp.issparse(task.feature_rows) and task.feature_rows.format == "csr"):
@@ -111,11 +112,8 @@ def check_outcomes(task: "Task") -> None:
     shapes = {column.shape for column in outcome}
     if len(shapes) > 1 or outcome.state.ndim != 1:
         raise broken(task, "the columns of the outcomes", "have one length", sorted(shapes))
-    for name, column, count in (
-        ("state", outcome.state, states),
-        ("action", outcome.action, actions),
-        ("next_state", outcome.next_state, states),
-    ):
+    for name, count in zip(WHOLE, (states, actions, states), strict=True):
+        column = getattr(outcome, name)
         if ((column < 0) | (column >= count)).any():
             raise broken(task, f"{name!r} of an outcome", f"be from 0 to {count - 1}", column.max())
     code = (outcome.state * actions + outcome.action) * states + outcome.next_state
@@ -141,7 +139,12 @@ def check_probabilities(task: "Task") -> None:
             place, column = np.argwhere(wrong)[0]
             of = f"{what} from state {live[place]}" if "transition" in what else f"{what} in state {live[place]}"
             raise broken(task, of, "sum to 1", sums[place, column])
-    check_leaving(task)
+    leaves = np.where(outcome.state == outcome.next_state, 0.0, outcome.probability)
+    leaving = np.bincount(outcome.state, leaves, minlength=len(task.start))
+    seldom = np.flatnonzero((leaving > 0) & (leaving <= TOLERANCE))
+    if len(seldom):  # it may be a mistyped terminal
+        rule = f"be left with a probability above {TOLERANCE:g}, or never"
+        raise broken(task, f"state {seldom[0]}", rule, leaving[seldom[0]])
     start = task.start
     if (start < 0).any():
         raise broken(task, "start probabilities", "be zero or more", start.min())
@@ -150,17 +153,6 @@ def check_probabilities(task: "Task") -> None:
     if start[task.terminal].any():
         ended = int(np.flatnonzero(task.terminal & (start > 0))[0])
         raise broken(task, "an episode", "start in a state that is not terminal", ended)
-
-
-def check_leaving(task: "Task") -> None:
-    """Raise if a state is left so rarely that it may be a mistyped terminal."""
-    outcome = task.outcomes
-    leaves = np.where(outcome.state == outcome.next_state, 0.0, outcome.probability)
-    leaving = np.bincount(outcome.state, leaves, minlength=len(task.start))
-    seldom = np.flatnonzero((leaving > 0) & (leaving <= TOLERANCE))
-    if len(seldom):
-        rule = f"be left with a probability above {TOLERANCE:g}, or never"
-        raise broken(task, f"state {seldom[0]}", rule, leaving[seldom[0]])
 
 
 def check_chains(task: "Task") -> None:
@@ -178,21 +170,17 @@ def check_chains(task: "Task") -> None:
             raise broken(task, "episodes", rule, Unquoted(f"no end from state {task.states[endless[0]]}"))
     elif connected_components(P, connection="strong")[0] > 1:
         rule = "be reachable from every other under the behaviour policy, because the task has no terminal"
-        stuck = np.flatnonzero(P.diagonal() > 1 - TOLERANCE)
-        got = (
-            f"state {task.states[stuck[0]]}, which is never left but has a reward"
-            if len(stuck)
-            else "states that are never revisited"
-        )
-        raise broken(task, "every state", rule, Unquoted(got), "Rewards in a terminal must be 0." if len(stuck) else "")
+        got, hint, stuck = "states that are never revisited", "", np.flatnonzero(P.diagonal() > 1 - TOLERANCE)
+        if len(stuck):
+            got = f"state {task.states[stuck[0]]}, which is never left but has a reward"
+            hint = "Rewards in a terminal must be 0."
+        raise broken(task, "every state", rule, Unquoted(got), hint)
     P, _ = task.chain(task.target)
     endless = never_reach(P, leaks(P @ sp.diags(task.discount[task.states])))
     if len(endless):
-        rule, got = (
-            "end or be discounted, or their values are infinite",
-            f"neither from state {task.states[endless[0]]}",
-        )
-        raise broken(task, "episodes under the target policy", rule, Unquoted(got))
+        got = Unquoted(f"neither from state {task.states[endless[0]]}")
+        rule = "end or be discounted, or their values are infinite"
+        raise broken(task, "episodes under the target policy", rule, got)
 
 
 def check_steps(task: "Task", what: str, steps: Array) -> None:

@@ -9,46 +9,28 @@ so every listed learner is covered.
 """
 
 from gradient_dd.learners import Rule, find
-from gradient_dd.testing.mean_contracts import (
-    Contract,
-    expected_move,
-    is_stable_off_policy,
-    is_stable_on_policy,
-    modes,
-    moves_as_it_states,
-    moves_on_average_as_it_states,
-    rests_at_the_fixed_point,
-    stated_move,
-)
-from gradient_dd.testing.step_contracts import (
-    assert_alike,
-    is_a_pure_function,
-    joins_its_forms,
-    keeps_to_its_step_sizes,
-    never_looks_past_the_end,
-    runs_alike_in_both_engines,
-    stands_still_with_step_size_zero,
-    treats_sparse_as_dense,
-    uses_all_it_declares,
-)
+from gradient_dd.testing import mean_contracts as mean
+from gradient_dd.testing import step_contracts as step
+from gradient_dd.testing.mean_contracts import Contract, expected_move, modes, stated_move
+from gradient_dd.testing.step_contracts import assert_alike
 
 __all__ = ["CONTRACTS", "assert_alike", "check_learner", "expected_move", "modes", "stated_move"]
 
 # Contracts without compiled kernels come first: they find a wrong rule within a second.
 CONTRACTS: tuple[Contract, ...] = (
-    is_a_pure_function,
-    moves_as_it_states,
-    moves_on_average_as_it_states,
-    uses_all_it_declares,
-    keeps_to_its_step_sizes,
-    never_looks_past_the_end,
-    rests_at_the_fixed_point,
-    is_stable_on_policy,
-    is_stable_off_policy,
-    stands_still_with_step_size_zero,
-    joins_its_forms,
-    treats_sparse_as_dense,
-    runs_alike_in_both_engines,
+    step.is_a_pure_function,
+    mean.moves_as_it_states,
+    mean.moves_on_average_as_it_states,
+    step.uses_all_it_declares,
+    step.keeps_to_its_step_sizes,
+    step.never_looks_past_the_end,
+    mean.rests_at_the_fixed_point,
+    mean.is_stable_on_policy,
+    mean.is_stable_off_policy,
+    step.stands_still_with_step_size_zero,
+    step.joins_its_forms,
+    step.treats_sparse_as_dense,
+    step.runs_alike_in_both_engines,
 )
 
 

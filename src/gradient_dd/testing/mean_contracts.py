@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial, wraps
-from typing import Any
+from functools import cache, wraps
 
 import numpy as np
 
@@ -191,9 +190,8 @@ def compare(rule: Rule, where: str, got: tuple[Array, Array], stated: tuple[Arra
 
 
 def random_setting(rule: Rule, rng: np.random.Generator, rho_mode: str = "R") -> Setting:
-    """Return the rule with a generic random value for each parameter."""
-    values: dict[str, Any] = {name: rng.uniform(0.2, 0.9) for name in rule.defaults}
-    return rule.setting(rho_mode, **values)
+    """Return the rule with a random value for each parameter."""
+    return rule.setting(rho_mode, **{name: rng.uniform(0.2, 0.9) for name in rule.defaults})
 
 
 @for_each_form
@@ -206,24 +204,19 @@ def rests_at_the_fixed_point(rule: Rule) -> None:
         task = tasks.random_mdp(5, 2, 3, seed=seed, episodic=seed == 1)
         for rho_mode in modes(rule):
             setting = rule.setting(rho_mode, **away_from_zero(rule))
-            w, zero = fixed_point(task, setting), np.zeros(task.n_features)
+            w, zero = np.array(task.fixed_point), np.zeros(task.n_features)
+            if rule.traces:
+                matrices = task_matrices(task, setting)
+                own = "_rho" if Z not in rule.traces and "rho" in rule.arguments else ""
+                w[:] = np.linalg.solve(matrices[f"A{own}"], matrices[f"b{own}"])
             size = np.abs(expected_move(rule, task, w, zero, w, rho_mode, **setting.values)).max()
             assert size < 1e-12, f"{rule.name} moves by {size:.3g} on average at the TD fixed point of {task}"
-
-
-def fixed_point(task: Task, setting: Setting) -> Array:
-    """Return w*, the solution of E[δ z] = 0."""
-    if not setting.rule.traces:
-        return task.fixed_point
-    matrices = task_matrices(task, setting)
-    own = "_rho" if Z not in setting.rule.traces and "rho" in setting.rule.arguments else ""
-    return np.asarray(np.linalg.solve(matrices[f"A{own}"], matrices[f"b{own}"]), dtype=float)
 
 
 @for_each_form
 def is_stable_on_policy(rule: Rule) -> str | None:
     """On-policy, where even TD is stable, the mean update with a small step size is stable."""
-    return check_stability(rule, {"alpha": 1e-3}, on_policy=True)
+    return check_stability(rule, on_policy=True, alpha=1e-3)
 
 
 @for_each_form
@@ -232,13 +225,11 @@ def is_stable_off_policy(rule: Rule) -> str | None:
 
     Only rules with `stable_off_policy` promise this.
     """
-    if not rule.stable_off_policy:
-        return None
     zeta = {"zeta": LARGE_ZETA} if "zeta" in rule.defaults else {}
-    return check_stability(rule, {"alpha": 1e-3 / LARGE_ZETA, **zeta}, on_policy=False)
+    return check_stability(rule, False, alpha=1e-3 / LARGE_ZETA, **zeta) if rule.stable_off_policy else None
 
 
-def check_stability(rule: Rule, values: dict[str, float], on_policy: bool) -> str | None:
+def check_stability(rule: Rule, on_policy: bool, **values: float) -> str | None:
     """Raise if the mean update diverges on a harsh task, with either placement of ρ."""
     if not rule.affine:
         return f"{rule.name} is not affine, so the stability of its mean update was not checked."
@@ -247,8 +238,7 @@ def check_stability(rule: Rule, values: dict[str, float], on_policy: bool) -> st
     values = away_from_zero(rule) | values
     for which in HARSH_TASKS:
         task = harsh_task(*which)
-        if on_policy:
-            task = replace(task, target=np.array(task.behaviour))
+        task = replace(task, target=np.array(task.behaviour)) if on_policy else task
         for mode in modes(rule):
             radius = mean_radius(rule, task, mode, values)
             if radius is None:
@@ -267,16 +257,13 @@ def mean_radius(rule: Rule, task: Task, mode: str, values: dict[str, float]) -> 
     """Return the spectral radius of the mean step (w, η, w_prev) ↦ (w + Δw, η + Δη, w); None if it is not affine."""
     p, setting = task.n_features, rule.setting(mode, **values)
     metric = inverse(task.moments.C) if rule.natural else np.eye(p)
-    move: Callable[..., tuple[Array, Array]]
-    if rule.uses_sample_twice:  # the mean over two independent draws
-        move = partial(stated_move, setting, task_matrices(task, setting))
-    else:
-        move = partial(mean_move, setting, samples(task, setting))
+    twice = task_matrices(task, setting) if rule.uses_sample_twice else None  # the mean over two independent draws
+    each = samples(task, setting)
 
     def mean_step(state: Array) -> Array:
-        w, eta, w_prev = state.reshape(3, p)
-        w_move, eta_move = move(w, eta, w_prev)
-        return np.concatenate([w + metric @ w_move, eta + eta_move, w])
+        weights = w, eta, _ = state.reshape(3, p)
+        moved = mean_move(setting, each, *weights) if twice is None else stated_move(setting, twice, *weights)
+        return np.concatenate([w + metric @ moved[0], eta + moved[1], w])
 
     origin = mean_step(np.zeros(3 * p))
     matrix = np.column_stack([mean_step(unit) - origin for unit in np.eye(3 * p)])

@@ -52,8 +52,8 @@ def uses_all_it_declares(rule: Rule) -> None:
     for parameter in rule.parameters:
         used = rule.natural if parameter.shared else parameter.name in arguments
         assert used, f"{rule.name} declares the parameter {parameter.name!r} but does not use it"
-    asking: list[tuple[str, Rule | Trace]] = [(f"A trace of {rule.name}", trace) for trace in rule.traces]
-    for what, one in [(rule.name, rule), *asking]:
+    traces: list[tuple[str, Rule | Trace]] = [(f"A trace of {rule.name}", trace) for trace in rule.traces]
+    for what, one in [(rule.name, rule), *traces]:
         draws = random_signals(rule, one.arguments)
         for name in one.arguments:
             changed = [one.step(**draw) != one.step(**draw | {name: 0.6 * draw[name]}) for draw in draws]
@@ -79,9 +79,9 @@ def keeps_to_its_step_sizes(rule: Rule) -> None:
 def never_looks_past_the_end(rule: Rule) -> None:
     """With discount = 0 an episode has ended, and w does not move along x'."""
     for draw in random_signals(rule, rule.arguments):
-        signals = {name: 0.0 if name == "discount" else value for name, value in draw.items()}
+        moves = rule.coefficients({name: 0.0 if name == "discount" else value for name, value in draw.items()})
         for weights in ("w", "eta"):
-            move = rule.coefficients(signals)[f"{weights}_next"]
+            move = moves[f"{weights}_next"]
             what = f"{rule.name} moves {weights} by {move:.3g} along x'"
             assert move == 0, f"{what} although discount = 0 ended the episode"
 

@@ -1,4 +1,4 @@
-"""Theory you can run: what the equations say of a learner on a task, exactly, and advice that follows from trying.
+"""Theory you can run: what the equations imply for a learner on a task, and advice from pilot runs.
 
 Everything is exact except `advice` and `analysis`, which run learners on a task to find good parameters. The compiler
 is loaded when they run something.
@@ -7,9 +7,8 @@ is loaded when they run something.
 from gradient_dd.theory.advice import Advice, advise
 from gradient_dd.theory.dynamics import ExpectedRun, MeanOperator, SampleMaps, expected_run
 from gradient_dd.theory.effective import Interpolation, diverging_mdps, flow_edge, interpolation
-from gradient_dd.theory.mean_square import Limits, exact_limits
 from gradient_dd.theory.recursion import Assumption, check_assumptions, recursion_eigenvalues
-from gradient_dd.theory.stability import largest_stable_alpha, rate
+from gradient_dd.theory.stability import Limits, exact_limits, largest_stable_alpha, rate
 from gradient_dd.theory.trust_region import (
     NaturalRelation,
     constrained_step,

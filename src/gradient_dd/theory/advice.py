@@ -30,13 +30,13 @@ from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.errors import bad_request, number, one_of
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
-from gradient_dd.theory.arguments import checked
+from gradient_dd.theory.dynamics import checked
 from gradient_dd.theory.pilot import Point, PointErrors, TaskPilot, expected_steps, part_of, spaces_of
 
 MEASURES = ("mean_error", "last100")
 TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
 POINTS = 2000  # errors taken in a run that is counted in steps, about
-TYPICAL, CUT = 150, 0.2  # a horizon is long enough if a run of so many settings takes this share of the budget,
+TYPICAL, CUT = 150, 0.2  # a horizon is long enough if a run of 150 settings takes this share of the budget,
 TOO_LONG = 1.5  # and a horizon longer by this factor is cut to it
 NOT_TRIED = "not among the learners to try"
 DIVERGED = "diverged with every setting that was tried"
@@ -55,8 +55,6 @@ LITTLE = 1.15  # and a smaller alpha costs little if it raises the error by at m
 
 
 OnProgress = Callable[[str, float], None]  # the next stage, and the share of all stages that is done
-
-
 Stage = dict[Point, PointErrors]
 
 
@@ -73,11 +71,9 @@ class AdviceSearch:
         for distance in DISTANCES:
             near = (near for point in points for near in neighbours(point, distance))
             points = self.best_of_lines(self.run("refine", near))
-        if not points:
-            return None
         refined = [self.rows[learner] for learner in dict.fromkeys(point.learner for point in points)]
-        least = self.error(self.rows[points[0].learner])
-        return self.judge([row for row in refined if self.error(row) <= CLOSE * least])
+        finalists = [row for row in refined if self.error(row) <= CLOSE * self.error(refined[0])]
+        return self.judge(finalists) if finalists else None
 
     def scout(self) -> list[Point]:
         """Return the points to refine, after running all coarse points."""
@@ -96,7 +92,7 @@ class AdviceSearch:
         for old in finalists:
             new = stage[self.stepped_back(stage, old.point)]
             rows = [new, old] if new.point == old.point else [new]
-            errors[new.point.learner] = float(np.concatenate([self.errors(row) for row in rows]).mean())
+            errors[new.point.learner] = float(np.concatenate([getattr(row, self.measure) for row in rows]).mean())
             self.rows[new.point.learner] = new
         least = min(errors.values())
         if not isfinite(least):  # rare runs diverged at all of these step sizes
@@ -141,9 +137,10 @@ class AdviceSearch:
             return {}
         runs = self.affordable_runs(name, len(chosen), share)
         seconds = self.pilot.core_seconds(len(chosen), runs, share)
-        done, self.stages_done = min(self.stages_done / self.stages, 1.0), self.stages_done + 1
         words = f", about {seconds:.1f} s of a core" if seconds >= 0.1 else ""
+        done = min(self.stages_done / self.stages, 1.0)
         self.on_progress(f"{name}: {len(chosen)} settings, {runs} runs{words}", done)
+        self.stages_done += 1
         stage = {row.point: row._replace(stage=name) for row in self.pilot.run(chosen, runs, share)}
         self.rows |= {row.point.learner: row for row in reversed(self.by_error(stage))}
         return stage
@@ -154,24 +151,17 @@ class AdviceSearch:
         counts = range(most, fewest, -1)
         return next((runs for runs in counts if self.pilot.core_seconds(settings, runs, share) <= budget), fewest)
 
-    def errors(self, row: PointErrors) -> Array:
-        """Return the errors of a row in the measure of the search, (runs,)."""
-        return np.asarray(getattr(row, self.measure))
-
     def error(self, row: PointErrors) -> float:
         """Return the mean error of a row in the measure of the search."""
-        return float(self.errors(row).mean())
+        return float(getattr(row, self.measure).mean())
 
 
 def neighbours(point: Point, distance: float) -> list[Point]:
-    """Return a point, its neighbours along each axis, and those along diagonals of alpha and another axis.
+    """Return a point and its neighbours along each axis and along the diagonals of alpha and another axis.
 
     The products ζα and κα matter, so a valley runs along a diagonal.
     """
     return [point, *(Point(point.space, places) for places in point.space.neighbours([point.places], distance))]
-
-
-# The advice
 
 
 class PredictedError(NamedTuple):
@@ -271,23 +261,15 @@ def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnPr
     least = pilot.core_seconds(TYPICAL)
     if least > budget:  # one episode of some tasks has millions of steps
         rule = f"take at most {budget:.0f} s of a core for {TYPICAL} settings and the shortest run"
-        raise bad_request(
-            "The pilot of the advice", rule, f"about {least:.0f} s", "Give a number of steps, not of episodes."
-        )
+        hint = "Give a number of steps, not of episodes."
+        raise bad_request("The pilot of the advice", rule, f"about {least:.0f} s", hint)
     search = AdviceSearch(pilot, measure, budget, on_progress)
-    best = search.best()
-    rows = sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row)))
-    candidates = [
-        TunedLearner(
-            row.point.setting,
-            estimate(row.mean_error),
-            estimate(row.last100),
-            row.stage in ("refine", "judge"),
-            row.curve,
-        )
-        for row in rows
-    ]
-    chosen = next((one for one, row in zip(candidates, rows, strict=True) if row is best), None)
+    best, chosen, candidates = search.best(), None, []
+    for row in sorted(search.rows.values(), key=lambda row: (row.stage != "judge", search.error(row))):
+        errors, is_refined = (estimate(row.mean_error), estimate(row.last100)), row.stage in ("refine", "judge")
+        candidates.append(TunedLearner(row.point.setting, *errors, is_refined, row.curve))
+        if row is best:
+            chosen = candidates[-1]
     tried = [space.rule.name for space in pilot.spaces]
     left_out = {name: NOT_TRIED for name in LEARNERS if name not in tried}
     left_out |= {name: DIVERGED for name in tried if name not in search.rows}

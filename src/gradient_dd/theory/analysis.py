@@ -15,9 +15,8 @@ from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.tasks import Task
 from gradient_dd.theory import advice as search
 from gradient_dd.theory.advice import Advice, PredictedError, TunedLearner, advise
-from gradient_dd.theory.mean_square import Limits, exact_limits
 from gradient_dd.theory.recursion import Assumption, check_assumptions
-from gradient_dd.theory.stability import SMALL, Complex, in_row_space
+from gradient_dd.theory.stability import SMALL, Complex, Limits, exact_limits, in_row_space
 
 Facts = dict[str, Any]
 Row = tuple[str, ...]
@@ -52,7 +51,14 @@ class Analysis:
 
     def facts(self) -> Facts:
         """Return the analysis as plain data."""
-        advice, best, modes = self.advice, self.advice.best, self.eigenvalues
+        advice, best, modes, recommended = self.advice, self.advice.best, self.eigenvalues, None
+        if best is not None:
+            error = advice.error_of(best)
+            predicted = {"predicted error": error.mean, "standard_error": error.standard_error, "runs": error.runs}
+            recommended = facts_of(best, **predicted) | {
+                "beats standing still": advice.beats_standing_still,
+                "pilot horizon": length(advice.pilot_horizon) if advice.is_cut else None,
+            }
         return {
             "task": self.subject,
             "sampling": self.sampling,
@@ -60,7 +66,7 @@ class Analysis:
             "horizon": length(advice.horizon),
             "measure": advice.measure,
             "initial error": advice.initial_error,
-            "advice": None if best is None else best_facts(advice, best),
+            "advice": recommended,
             "candidates": [
                 facts_of(one) | {"refined": one.refined} | limits._asdict()
                 for one, limits in zip(advice.candidates, self.limits, strict=True)
@@ -96,22 +102,16 @@ def analyse_task(
     tried: list[str | Rule] = [*(learners or search.TRIED), *rules]
     seconds = search.BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE
     on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
-    advice = advise(
-        task, horizon, schedule, sampling=sampling, measure=measure, learners=tried, on_progress=on_progress
-    )
+    how: dict[str, Any] = {"sampling": sampling, "measure": measure, "learners": tried}
+    advice = advise(task, horizon, schedule, **how, on_progress=on_progress)
     on_progress("exact limits, if they are quick to compute", 1.0)
     deadline = thread_time() + SECONDS_FOR_LIMITS
     is_small = 3 * task.n_states * task.n_features <= SMALL
-    gradient_dd = LEARNERS["gradient_dd"].setting()
-    return Analysis(
-        str(task),
-        sampling,
-        str(schedule),
-        advice,
-        [exact_limits(task, one.setting, sampling, deadline) for one in advice.candidates],
-        eigenvalues_of_A(task),
-        check_assumptions(task, gradient_dd, schedule, sampling) if is_small else None,
-    )
+    limits = [exact_limits(task, one.setting, sampling, deadline) for one in advice.candidates]
+    gradient_dd, assumptions = LEARNERS["gradient_dd"].setting(), None
+    if is_small:
+        assumptions = check_assumptions(task, gradient_dd, schedule, sampling)
+    return Analysis(str(task), sampling, str(schedule), advice, limits, eigenvalues_of_A(task), assumptions)
 
 
 def eigenvalues_of_A(task: Task) -> Complex | None:
@@ -127,10 +127,10 @@ def eigenvalues_of_A(task: Task) -> Complex | None:
 def td_sentence(modes: Complex | None) -> str:
     """Return whether TD is stable in the mean, by the eigenvalues of A."""
     if modes is None:
-        return "not judged: A is too large for its eigenvalues to be computed soon"
+        return "not judged: the eigenvalues of A would take too long to compute"
     smallest = float(modes[0].real)
     if abs(smallest) <= 1e-12 * np.abs(modes).max():
-        verdict = "not decided by the eigenvalues of A: one of them is zero"
+        verdict = "of undecided stability: an eigenvalue of A is zero"
     elif smallest > 0:
         verdict = "stable in the mean for small step sizes"
     else:
@@ -153,16 +153,6 @@ def facts_of(one: TunedLearner, **more: Any) -> Facts:
     mode = {"rho_mode": setting.rho_mode} if setting.rule.has_rho_mode else {}
     errors = {"mean_error": one.mean_error._asdict(), "last100": one.last100._asdict()}
     return {"learner": setting.rule.name, **setting.values, **mode, **more, **errors}
-
-
-def best_facts(advice: Advice, best: TunedLearner) -> Facts:
-    """Return the recommended learner, its parameters, and its predicted error."""
-    error = advice.error_of(best)
-    predicted = {"predicted error": error.mean, "standard_error": error.standard_error, "runs": error.runs}
-    return facts_of(best, **predicted) | {
-        "beats standing still": advice.beats_standing_still,
-        "pilot horizon": length(advice.pilot_horizon) if advice.is_cut else None,
-    }
 
 
 def curve_facts(horizon: Horizon, best: TunedLearner) -> Facts:
@@ -191,11 +181,18 @@ def page_lines(found: Analysis, details: bool = True) -> list[Line]:
         "",
     ]
     if details:
-        rows = [table_row(*pair) for pair in zip(advice.candidates, found.limits, strict=True)]
+        rows = []
+        for one, limits in zip(advice.candidates, found.limits, strict=True):
+            errors = (error_words(error) + " *" * (not one.refined) for error in (one.mean_error, one.last100))
+            setting = one.setting.rule.name, parameters(one.setting)
+            rows.append((*setting, *errors, limit(limits.stable), limit(limits.safe)))
         lines += [(rows, HEAD), *notes(found), ""]
     lines += [f"TD is {td_sentence(found.eigenvalues)}."]
     if details and found.assumptions:
-        lines += ["", *assumption_lines(found.assumptions)]
+        lines += ["", "The theorem's assumptions, for Gradient-DD with alpha 0.1 and kappa 1:"]
+        for each in found.assumptions:
+            lines += [f"({each.name}) {'holds' if each.holds else 'fails'}: {each.statement}. Here {each.why}."]
+            lines += [] if each.holds else [f"   so {each.consequence}."]
     return lines if details else [*lines, "--details shows the other learners, their limits and the assumptions."]
 
 
@@ -255,12 +252,6 @@ def curve_lines(curve: Facts) -> list[str]:
     return [f"  error by {curve['unit']}  {''.join(BARS[height] for height in heights)}  {points}"]
 
 
-def table_row(one: TunedLearner, limits: Limits) -> Row:
-    """Return a learner as a row of the table."""
-    errors = (f"{error_words(error)}{'' if one.refined else ' *'}" for error in (one.mean_error, one.last100))
-    return (one.setting.rule.name, parameters(one.setting), *errors, limit(limits.stable), limit(limits.safe))
-
-
 def limit(value: float | None) -> str:
     """Return a limit of alpha as text for the table."""
     return "?" if value is None else "never" if value == 0 else "any" if isinf(value) else f"{value:.3g}"
@@ -282,13 +273,4 @@ def notes(found: Analysis) -> list[str]:
     for reason in dict.fromkeys(left_out.values()):
         names = ", ".join(name for name, why in left_out.items() if why == reason)
         lines += [f"{names}: {reason}." + (" Add --learner NAME to try one." if reason == search.NOT_TRIED else "")]
-    return lines
-
-
-def assumption_lines(assumptions: list[Assumption]) -> list[str]:
-    """Return the theorem's assumptions, and the consequence of each that fails."""
-    lines = ["The theorem's assumptions, for Gradient-DD with alpha 0.1 and kappa 1:"]
-    for one in assumptions:
-        lines += [f"({one.name}) {'holds' if one.holds else 'fails'}: {one.statement}. Here {one.why}."]
-        lines += [] if one.holds else [f"   so {one.consequence}."]
     return lines

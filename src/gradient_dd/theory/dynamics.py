@@ -31,22 +31,30 @@ An outcome that ends its episode leads to the start distribution. E[z] is the su
 serves both cases: independent draws are a chain with a single group of outcomes.
 """
 
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from gradient_dd.arrays import Array, Integers
-from gradient_dd.engine.horizon import LONGEST
+from gradient_dd.arrays import LARGEST, Array, Integers, numbers
+from gradient_dd.engine.horizon import LONGEST, Horizon
 from gradient_dd.engine.trajectories import SAMPLINGS
-from gradient_dd.errors import Unquoted, bad_request, one_of, whole_number
+from gradient_dd.errors import GradientDDError, Unquoted, bad_request, one_of, whole_number
 from gradient_dd.learners import Setting
 from gradient_dd.tasks import Task
 from gradient_dd.tasks.exact import inverse
-from gradient_dd.theory.arguments import checked
 
+P = ParamSpec("P")
+R = TypeVar("R")
+TYPES: dict[str, tuple[type, str]] = {  # of the arguments of public functions
+    "task": (Task, "a Task, e.g. tasks.random_walk(20)"),
+    "setting": (Setting, "a setting, e.g. LEARNERS['td'].setting(alpha=0.1)"),
+    "horizon": (Horizon, "a Horizon, e.g. Horizon(steps=10_000)"),
+}
 LINEAR_SIGNALS = ("delta", "x_eta", "x_change")  # the signals that depend on the weights
 SIGNALS_OF_THEORY = ("alpha", "beta", "rho", "rho_x", "discount", *LINEAR_SIGNALS)
 DIRECTED_MOVES = ("w_x", "w_next", "eta_x")  # the moves along a feature vector
@@ -55,45 +63,71 @@ PRECISION = 1e-9  # of that check, relative
 POINTS = 200  # of a learning curve, by default
 
 
-class Coefficients(NamedTuple):
-    """The moves of each outcome.
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a public function with checked arguments; numbers that overflow floats are a bad request too."""
+    parameters = signature(function)
 
-    slopes     (moves, signals, outcomes) of DIRECTED_MOVES in LINEAR_SIGNALS
-    constants  (moves, outcomes) at zero signals
-    shrink     (outcomes,) of η along itself
-    """
+    @wraps(function)
+    def entered(*arguments: P.args, **keywords: P.kwargs) -> R:
+        bound = parameters.bind(*arguments, **keywords)
+        given = bound.arguments
+        for name in given.keys() & TYPES.keys():
+            if not isinstance(given[name], TYPES[name][0]):
+                raise bad_request(f"{name!r}", f"be {TYPES[name][1]}", given[name])
+        if "task" in given:
+            given["task"].check_asked_everywhere("the theory")
+        if "sampling" in given:
+            one_of("'sampling'", given["sampling"], SAMPLINGS)
+        if "v" in given:
+            given["v"], shape = numbers("'v'", given["v"], LARGEST), (given["task"].n_features,)
+            if given["v"].shape != shape:
+                raise bad_request("The shape of 'v'", f"be {shape}", given["v"].shape)
+        try:
+            with np.errstate(all="ignore"):
+                return function(*bound.args, **bound.kwargs)
+        except (ArithmeticError, ValueError) as error:  # of NumPy too: a LinAlgError is a ValueError
+            if isinstance(error, GradientDDError):
+                raise
+            rule = "be of sizes that floats can compute with"
+            raise bad_request(f"The numbers given to {function.__name__}", rule, Unquoted(error)) from None
 
-    slopes: Array
-    constants: Array
-    shrink: Array
+    return entered
 
 
 class SampleMaps:
     """The affine maps z ↦ M_o z + c_o of a setting on a task, in factored form.
 
     parts        the parts of z, of p entries each: "eta" and "w_prev" only if the rule has them
+    initial      (size,) z at the first step: η = 0 and w_prev = w, the task's initial weights
+    carried      (size, size) I': the map of z if nothing moves; w_prev becomes w
+    only_eta     (size, size) I_η: the identity on η, zero elsewhere
     functionals  a sparse (outcomes, size) matrix for each of LINEAR_SIGNALS
     directions   a sparse (outcomes, size) matrix for each of DIRECTED_MOVES
     """
 
     def __init__(self, task: Task, setting: Setting) -> None:
         self.task, self.setting = task, setting
-        rule = setting.rule
+        rule, p = setting.rule, task.n_features
         task.check_asked_everywhere("the theory")
         rule.check_known("The theory", SIGNALS_OF_THEORY, (*DIRECTED_MOVES, "eta_eta"))
-        has_change = "x_change" in rule.arguments
-        self.parts = ("eta",) * rule.has_eta + ("w",) + ("w_prev",) * has_change
-        self.size = len(self.parts) * task.n_features
-        features = task.row_features
-        row, next_row, _, discount, _, _ = task.transitions
-        x, x_next = features[row], features[next_row]
-        along = self._metric(x), self._metric(x_next)
+        self.parts = parts = ("eta",) * rule.has_eta + ("w",) + ("w_prev",) * ("x_change" in rule.arguments)
+        self.size = len(parts) * p
+        self.initial = np.concatenate([np.zeros(p) if part == "eta" else task.initial_weights for part in parts])
+        before = np.eye(len(parts))[[parts.index("w" if part == "w_prev" else part) for part in parts]]
+        self.carried = sp.kron(before, sp.identity(p), format="csr")
+        self.only_eta = sp.diags(np.repeat([float(part == "eta") for part in parts], p))
+        x, x_next = (task.row_features[rows] for rows in task.transitions[:2])
+        metric = inverse(task.moments.C) if rule.natural else sp.identity(p)
         self.functionals = (
-            self._placed(w=sp.diags(discount) @ x_next - x),
+            self._placed(w=sp.diags(task.transitions.discount) @ x_next - x),
             self._placed(eta=x),
-            self._placed(w=x, w_prev=-x) if has_change else self._placed(),
+            self._placed(w=x, w_prev=-x) if "w_prev" in parts else self._placed(),
         )
-        self.directions = (self._placed(w=along[0]), self._placed(w=along[1]), self._placed(eta=x))
+        self.directions = (
+            self._placed(w=sp.csr_matrix(x @ metric)),
+            self._placed(w=sp.csr_matrix(x_next @ metric)),
+            self._placed(eta=x),
+        )
 
     def part(self, name: str) -> slice:
         """Return the slice of a part in z; empty if the rule does not have the part."""
@@ -102,29 +136,17 @@ class SampleMaps:
         begin = self.parts.index(name) * self.task.n_features
         return slice(begin, begin + self.task.n_features)
 
-    @cached_property
-    def initial(self) -> Array:
-        """(size,) z at the first step: η = 0 and w_prev = w, the task's initial weights."""
-        z = np.zeros(self.size)
-        for name in set(self.parts) - {"eta"}:
-            z[self.part(name)] = self.task.initial_weights
-        return z
+    def coefficients(self, factor: float = 1.0) -> tuple[Array, Array, Array]:
+        """Return the moves of every outcome, with alpha multiplied by `factor`.
 
-    @cached_property
-    def carried(self) -> sp.csr_matrix:
-        """(size, size) I': the map of z if nothing moves; w_prev becomes w."""
-        source = np.arange(self.size)
-        if "w_prev" in self.parts:
-            source[self.part("w_prev")] = source[self.part("w")]
-        return sp.csr_matrix((np.ones(self.size), (np.arange(self.size), source)), shape=(self.size, self.size))
-
-    def coefficients(self, factor: float = 1.0) -> Coefficients:
-        """Return the coefficients of every outcome, with alpha multiplied by `factor`."""
+        These are the slopes (moves, signals, outcomes) of DIRECTED_MOVES in LINEAR_SIGNALS, the constants
+        (moves, outcomes) at zero signals, and the shrinking (outcomes,) of η along itself.
+        """
         transitions = self.task.transitions
         pairs, which = np.unique(np.column_stack([transitions.rho, transitions.discount]), axis=0, return_inverse=True)
         probed = np.array([self._probe(factor, float(rho), float(discount)) for rho, discount in pairs])
         by_outcome = np.moveaxis(probed[which.ravel()], 0, -1)  # (moves and shrink, constant and signals, outcomes)
-        return Coefficients(by_outcome[:-1, 1:], by_outcome[:-1, 0], by_outcome[-1, 0])
+        return by_outcome[:-1, 1:], by_outcome[:-1, 0], by_outcome[-1, 0]
 
     def changes(self, factor: float = 1.0) -> list[sp.csr_matrix]:
         """Return M_o − I' of every outcome, (size, size) each, with alpha multiplied by `factor`."""
@@ -134,20 +156,8 @@ class SampleMaps:
             along, of = (
                 sp.vstack([rows[[o]] for rows in matrices], "csr") for matrices in (self.directions, self.functionals)
             )
-            moves = along.T @ sp.csr_matrix(slopes[..., o]) @ of
-            found.append(sp.csr_matrix(moves + shrink[o] * self.only_eta))
+            found.append(sp.csr_matrix(along.T @ sp.csr_matrix(slopes[..., o]) @ of + shrink[o] * self.only_eta))
         return found
-
-    @cached_property
-    def only_eta(self) -> sp.dia_matrix:
-        """(size, size) I_η: the identity on η, zero elsewhere."""
-        diagonal = np.zeros(self.size)
-        diagonal[self.part("eta")] = 1.0
-        return sp.diags(diagonal)
-
-    def _metric(self, rows: sp.csr_matrix) -> sp.csr_matrix:
-        """Return C⁺ times each row for a natural rule, else the rows themselves."""
-        return sp.csr_matrix(rows @ inverse(self.task.moments.C)) if self.setting.rule.natural else rows
 
     def _placed(self, **blocks: sp.csr_matrix) -> sp.csr_matrix:
         """Return (outcomes, size) with the given blocks in the columns of their parts."""
@@ -177,28 +187,27 @@ class SampleMaps:
 class MeanOperator:
     """The recursion of m, E[z 1{group}], and p, the probabilities of the groups.
 
-    Along trajectories a group is a state; i.i.d. draws have a single group.
+    Along trajectories a group is a state; independent draws have a single group.
 
     maps   the sample maps of the setting
     flow   (groups, groups) sparse: p' = flow p
+    shape  (groups, size) of m
     """
 
     def __init__(self, task: Task, setting: Setting, sampling: str = "trajectory") -> None:
-        one_of("'sampling'", sampling, SAMPLINGS)
         self.maps = maps = SampleMaps(task, setting)
-        self._from, self._start, after = groups(task, sampling)
-        self._after = after
-        self._drawn = sp.csr_matrix(
-            (np.ones(len(self._from)), (np.arange(len(self._from)), self._from)), shape=after.shape[::-1]
-        )
-        self.flow = sp.csr_matrix(after @ self._drawn)
-        self._functionals = sp.vstack([lifted(rows, self._from, after.shape[0]) for rows in maps.functionals], "csr")
-        self._directions = sp.hstack([spread(rows, after) for rows in maps.directions], "csr")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(groups, size) of m."""
-        return self.flow.shape[0], self.maps.size
+        group, self._start, self._after = groups(task, sampling)
+        outcome = np.arange(len(group))
+        self._drawn = sp.csr_matrix((np.ones(len(group)), (outcome, group)), shape=self._after.shape[::-1])
+        self.flow = sp.csr_matrix(self._after @ self._drawn)
+        self.shape = self.flow.shape[0], maps.size
+        wide = (len(group), self.flow.shape[0] * maps.size)
+        lifted = []  # each row of the functionals, in the columns of its outcome's group
+        for rows in maps.functionals:
+            column = rows.indices + maps.size * np.repeat(group, np.diff(rows.indptr))
+            lifted.append(sp.csr_matrix((rows.data, column, rows.indptr), shape=wide))
+        self._functionals = sp.vstack(lifted, "csr")
+        self._directions = sp.hstack([spread(rows, self._after) for rows in maps.directions], "csr")
 
     def start(self) -> tuple[Array, Array]:
         """Return m, as one vector, and p before the first step."""
@@ -216,8 +225,7 @@ class MeanOperator:
 
     def generator(self, factor: float = 1.0) -> sp.csr_matrix:
         """Return matrix − I. Terms with alpha are never added to 1, so small step sizes keep their digits."""
-        groups, size = self.shape
-        still = sp.kron(self.flow, self.maps.carried) - sp.identity(groups * size)
+        still = sp.kron(self.flow, self.maps.carried) - sp.identity(self._functionals.shape[1])
         return sp.csr_matrix(still + self.moves(factor))
 
     def moves(self, factor: float = 1.0) -> sp.csr_matrix:
@@ -234,6 +242,7 @@ def groups(task: Task, sampling: str) -> tuple[Integers, Array, sp.csr_matrix]:
     after[g, o] is the probability of outcome o in its group, times the probability that g is the next group.
     """
     outcome, moved = task.outcomes, task.transitions
+    one_of("'sampling'", sampling, SAMPLINGS)
     likely = task.behaviour[outcome.state, outcome.action] * outcome.probability
     if sampling == "iid":
         return np.zeros_like(moved.row), np.ones(1), sp.csr_matrix((task.visits[moved.row] * likely)[None, :])
@@ -244,13 +253,6 @@ def groups(task: Task, sampling: str) -> tuple[Integers, Array, sp.csr_matrix]:
     column = np.concatenate([inside, np.tile(ends, len(begin))])
     value = np.concatenate([likely[inside], np.outer(start[begin], likely[ends]).ravel()])
     return moved.row, start, sp.csr_matrix((value, (row, column)), shape=(task.n_states, len(likely)))
-
-
-def lifted(rows: sp.csr_matrix, group: Integers, groups: int) -> sp.csr_matrix:
-    """Return (outcomes, groups × size): each row moved to the columns of its outcome's group."""
-    size = rows.shape[1]
-    column = rows.indices + size * np.repeat(group, np.diff(rows.indptr))
-    return sp.csr_matrix((rows.data, column, rows.indptr), shape=(rows.shape[0], groups * size))
 
 
 def spread(rows: sp.csr_matrix, after: sp.csr_matrix) -> sp.csr_matrix:

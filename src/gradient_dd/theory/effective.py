@@ -27,7 +27,7 @@ With independent draws κα changes only the speed, as long as κα λ(C) < 1.
 from collections.abc import Callable
 from itertools import count as counting
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,11 +36,8 @@ from gradient_dd.arrays import Array, numbers
 from gradient_dd.engine.horizon import LONGEST
 from gradient_dd.errors import Unquoted, bad_request, number, whole_number
 from gradient_dd.tasks import Task, random_mdp
-from gradient_dd.theory.arguments import checked
-from gradient_dd.theory.dynamics import groups
+from gradient_dd.theory.dynamics import checked, groups
 from gradient_dd.theory.stability import EDGE_PRECISION, bisected, in_row_space
-
-SIZES: dict[str, Any] = {"n_states": 3, "n_actions": 2, "n_features": 2, "discount": 0.99}  # of `diverging_mdps`
 
 
 class Interpolation(NamedTuple):
@@ -137,9 +134,8 @@ def flow_edge(task: Task) -> float:
         return flow_rate(reduced, A_eff(kappa_alpha)) > 0
 
     first = next((i for i, value in enumerate(grid[:-1]) if not stable(value)), len(grid) - 1)
-    if first in (0, len(grid) - 1):
-        return float(grid[first])
-    return bisected(stable, grid[first - 1], grid[first], EDGE_PRECISION)
+    is_inside = 0 < first < len(grid) - 1
+    return bisected(stable, grid[first - 1], grid[first], EDGE_PRECISION) if is_inside else float(grid[first])
 
 
 @checked
@@ -148,6 +144,6 @@ def diverging_mdps(count: int) -> list[Task]:
 
     About 3 % of the seeds give such a task; the first is 8.
     """
-    made = (random_mdp(seed=seed, **SIZES) for seed in counting())
+    made = (random_mdp(n_states=3, n_actions=2, n_features=2, discount=0.99, seed=seed) for seed in counting())
     diverging = (task for task in made if np.linalg.eigvals(task.moments.A).real.min() < 0)
     return list(islice(diverging, whole_number("'count'", count, at_least=1, at_most=LONGEST)))

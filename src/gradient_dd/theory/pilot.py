@@ -1,4 +1,4 @@
-"""Pilots: the settings that may be tried on a task, and runs of many of them.
+"""Pilots: the settings to try on a task, and runs of many settings.
 
 The settings of a learner are a space of `studies.search`, with coordinates in octaves, one for each placement of ρ.
 
@@ -17,7 +17,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.schedules import Schedule
-from gradient_dd.learners import LEARNERS, Parameter, Rule, Setting
+from gradient_dd.learners import LEARNERS, Rule, Setting
 from gradient_dd.studies.search import SearchAxis, SearchSpace
 from gradient_dd.tasks import Task
 
@@ -29,10 +29,9 @@ SPECIAL_CASES: dict[str, tuple[str, dict[str, float]]] = {  # learner: the gener
 LARGEST_ALPHA = 4.0  # in units of one over the mean of ‖x‖²; no tested setting is stable above it
 STILL = 16.0  # the smallest alpha is the largest, divided by this factor times the steps: w hardly moves
 MOST_OCTAVES = 22  # of alpha
-ZETAS = tuple(4.0**k for k in range(-3, 4))
-FEW_ZETAS = tuple(4.0**k for k in range(-2, 2))  # for a rule with more parameters
+ZETAS = tuple(4.0**k for k in range(-3, 4))  # without the first and the last two for a rule with more parameters
 KAPPAS = tuple(4.0**k for k in range(-1, 3))
-FIXED = ("reg",)  # parameters that keep their default: TDRC is designed for it
+FIXED = "reg"  # a parameter that keeps its default: TDRC is designed for it
 SEED = 1_729_000_000  # pilots use seeds above it, one for each call; studies use small seeds
 NS_PER_STEP, NS_PER_ROW = 40.0, 0.35  # of a core: per step, and per row of weights that a setting updates in it
 FUSED_ROWS = 8  # with more rows per step the engine is slower, and takes
@@ -76,11 +75,11 @@ def spaces_of(rules: Iterable[Rule], mean_square: float, steps: float, off_polic
     alphas = tuple(LARGEST_ALPHA / mean_square / 2.0**k for k in range(octaves))
     found = []
     for rule in rules:
-        searched = [
-            one for one in rule.parameters if one.name not in ("alpha", *FIXED) and not one.shared and one.default
-        ]
-        few = len(searched) > 1 or any(name in rule.defaults for name in FIXED)
-        values = {one.name: values_of(one, few) for one in searched} | {"alpha": alphas}
+        searched = [one for one in rule.parameters if one.name not in ("alpha", FIXED) and not one.shared]
+        searched = [one for one in searched if one.default]  # a parameter whose default is 0 has no scale
+        given = {"zeta": ZETAS[1:-2] if len(searched) > 1 or FIXED in rule.defaults else ZETAS, "kappa": KAPPAS}
+        around = {one.name: (one.default / 4, one.default, min(4 * one.default, one.high)) for one in searched}
+        values = {name: given.get(name, tried) for name, tried in around.items()} | {"alpha": alphas}
         parameters = sorted(rule.parameters, key=lambda one: one.name != "alpha")
         axes = tuple(SearchAxis(one, values.get(one.name, (one.default,))) for one in parameters)
         modes = ("R", "T") if off_policy and rule.has_rho_mode else ("R",)
@@ -88,21 +87,13 @@ def spaces_of(rules: Iterable[Rule], mean_square: float, steps: float, off_polic
     return found
 
 
-def values_of(parameter: Parameter, few: bool) -> tuple[float, ...]:
-    """Return the values of a parameter that are tried first. A parameter whose default is 0 has no scale."""
-    if parameter.name == "zeta":
-        return FEW_ZETAS if few else ZETAS
-    default = parameter.default
-    return KAPPAS if parameter.name == "kappa" else (default / 4, default, min(4 * default, parameter.high))
-
-
 def generalised(setting: Setting) -> Setting:
     """Return the setting that a pilot runs: the same steps, by the general learner."""
-    general, fixed = SPECIAL_CASES.get(setting.rule.name, ("", {}))
-    if not general or setting.rule not in LEARNERS[setting.rule.name].forms:  # a user's rule may have the same name
+    name = setting.rule.name
+    if name not in SPECIAL_CASES or setting.rule not in LEARNERS[name].forms:  # a user's rule may have the same name
         return setting
-    values: dict[str, Any] = {**setting.values, **fixed}
-    return LEARNERS[general].setting(setting.rho_mode, **values)
+    general, fixed = SPECIAL_CASES[name]
+    return LEARNERS[general].setting(setting.rho_mode, **{**setting.values, **fixed})
 
 
 class PointErrors(NamedTuple):
@@ -131,15 +122,9 @@ class TaskPilot:
         from gradient_dd.engine.lanes import run_lanes  # here, so that importing this file loads no compiler
 
         self.calls += 1
-        found = run_lanes(
-            self.task,
-            [generalised(point.setting) for point in points],
-            part_of(self.horizon, share),
-            schedule=self.schedule,
-            sampling=self.sampling,
-            seed=SEED + self.calls,
-            runs=runs,
-        )
+        settings, horizon = [generalised(point.setting) for point in points], part_of(self.horizon, share)
+        how: dict[str, Any] = {"schedule": self.schedule, "sampling": self.sampling, "runs": runs}
+        found = run_lanes(self.task, settings, horizon, seed=SEED + self.calls, **how)
         errors = found.mean_error.T, found.last100.T, np.moveaxis(found.curve, 1, 0)
         return [PointErrors(*one) for one in zip(points, *errors, strict=True)]
 
@@ -161,7 +146,5 @@ def expected_steps(task: Task, horizon: Horizon) -> float:
 
 def part_of(horizon: Horizon, share: float) -> Horizon:
     """Return the first 1/share of a horizon, at least one point."""
-    points = max(1, round(horizon.points / share))
-    if horizon.episodes is not None:
-        return Horizon(episodes=points)
-    return Horizon(steps=points * horizon.every, every=horizon.every)
+    points, every = max(1, round(horizon.points / share)), horizon.every
+    return Horizon(steps=points * every, every=every) if horizon.episodes is None else Horizon(episodes=points)

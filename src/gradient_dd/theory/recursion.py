@@ -18,8 +18,7 @@ from gradient_dd.engine.schedules import Schedule, check_schedule, constant
 from gradient_dd.errors import bad_request
 from gradient_dd.learners import LEARNERS, Setting
 from gradient_dd.tasks import Task
-from gradient_dd.theory.arguments import checked
-from gradient_dd.theory.dynamics import MeanOperator
+from gradient_dd.theory.dynamics import MeanOperator, checked
 from gradient_dd.theory.stability import Complex, in_row_space, rate
 
 FAR = 2.0**40  # the step at which the decay of a schedule is measured
@@ -55,42 +54,60 @@ def check_assumptions(
     """Return the assumptions (A0) to (A4) of the theorem, checked for a setting on a task."""
     check_learner(setting)
     schedule = check_schedule(schedule)
-    iid = Assumption(
-        "A1",
-        "(x_n, r_n, x_{n+1}) is i.i.d. with bounded second moments",
-        sampling == "iid",
-        "transitions are drawn independently from a finite table"
-        if sampling == "iid"
-        else "along a trajectory x_{n+1} of one transition is x_n of the next",
-        "the mean step is that of G and H"
-        if sampling == "iid"
-        else "H_n (ρ_n − ρ_{n−1}) is correlated with the step before: the mean is not that of G and H, and "
-        "Gradient-DD is another learner, between GTD2 and TD",
-    )
-    steps, bounded = step_sizes(task, setting, schedule), bounded_steps(task, setting, schedule, sampling)
-    return [steps, iid, regularity(task), bounded, finite_kappa(task, setting)]
+    (A, _, C), p = task.moments, task.n_features
+    ranks = {name: int(np.linalg.matrix_rank(matrix)) for name, matrix in (("A", A), ("C", C))}
+    kappa = setting.values.get("kappa", 0.0)  # GTD2 has none
+    largest = kappa * float((task.features**2).sum(axis=1).max())
+    a1, a2, bound = sampling == "iid", min(ranks.values()) == p, "the proof's bound on H_n holds"
+    return [
+        step_sizes(task, setting, schedule),
+        Assumption(
+            "A1",
+            "(x_n, r_n, x_{n+1}) is i.i.d. with bounded second moments",
+            a1,
+            "transitions are drawn independently from a finite table"
+            if a1
+            else "along a trajectory x_{n+1} of one transition is x_n of the next",
+            "the mean step follows G and H"
+            if a1
+            else "H_n (ρ_n − ρ_{n−1}) is correlated with the previous step: the mean step does not follow G and H, and "
+            "Gradient-DD is another learner, between GTD2 and TD",
+        ),
+        Assumption(
+            "A2",
+            "E[(x − γx') xᵀ] and E[x xᵀ] are non-singular",
+            a2,
+            ", ".join(f"rank {rank} of {p} for {name}" for name, rank in ranks.items()),
+            "w* is unique"
+            if a2
+            else "w* is not unique: w converges at most in the row space of X, which determines the values",
+        ),
+        bounded_steps(task, setting, schedule, sampling),
+        Assumption(  # the proof also needs ‖x‖² ≤ 1/κ, which the paper assumes as ‖x‖ ≤ 1/κ
+            "A4",
+            "κ in [0, ∞)",
+            True,
+            f"κ = {kappa:g}; the proof also needs κ ‖x‖² ≤ 1, and its largest is {largest:.3g}",
+            bound if largest <= 1 else f"{bound} only once κ α_n ‖x‖² < 1",
+        ),
+    ]
 
 
 def step_sizes(task: Task, setting: Setting, schedule: Schedule) -> Assumption:
     """Check (A0). The sums behave as required if the schedule decays like n⁻ᵉ with ½ < e ≤ 1, measured at FAR."""
     alphas = setting.values["alpha"] * np.array([schedule.factor(n) for n in range(1, NEAR + 1)])
     decay = decay_of(task, schedule)
-    faults = []
-    if not (alphas.min() > 0 and alphas.max() < 1):
-        faults.append(f"alpha_n is between {alphas.min():.3g} and {alphas.max():.3g}")
+    least, largest, falls = alphas.min(), alphas.max(), f"falls like n^-{decay:.2g}"
+    faults = [f"alpha_n is between {least:.3g} and {largest:.3g}"] if not (least > 0 and largest < 1) else []
     if decay <= 0.5:
-        faults.append(f"the sum of squares diverges, because alpha_n falls like n^-{decay:.2g}")
+        faults.append(f"the sum of squares diverges, because alpha_n {falls}")
     if decay > 1.01:
-        faults.append(f"the sum converges, because alpha_n falls like n^-{decay:.2g}")
-    return Assumption(
-        "A0",
-        "α_n in (0, 1), Σ α_n = ∞, Σ α_n² < ∞",
-        not faults,
-        "; ".join(faults) or f"{schedule}: alpha_n is at most {alphas.max():.3g} and falls like n^-{decay:.2g}",
-        "w keeps moving around w* with a variance of the order of alpha, or stops before it, or diverges"
-        if faults
-        else "noise averages out",
-    )
+        faults.append(f"the sum converges, because alpha_n {falls}")
+    why = "; ".join(faults) or f"{schedule}: alpha_n is at most {largest:.3g} and {falls}"
+    moving = "w keeps moving around w* with a variance of the order of alpha, or stops before it, or diverges"
+    holds = not faults
+    statement = "α_n in (0, 1), Σ α_n = ∞, Σ α_n² < ∞"
+    return Assumption("A0", statement, holds, why, "noise averages out" if holds else moving)
 
 
 def decay_of(task: Task, schedule: Schedule) -> float:
@@ -99,22 +116,6 @@ def decay_of(task: Task, schedule: Schedule) -> float:
         return 0.0
     near, far = schedule.factor(int(FAR)), schedule.factor(int(2 * FAR))
     return round(float(np.log2(near / far)), 6) + 0.0 if near > 0 and far > 0 else np.inf
-
-
-def regularity(task: Task) -> Assumption:
-    """Check (A2), with the ratio: A = E[ρ x (x − γx')ᵀ]."""
-    p = task.n_features
-    ranks = {name: int(np.linalg.matrix_rank(getattr(task.moments, name))) for name in ("A", "C")}
-    holds = min(ranks.values()) == p
-    return Assumption(
-        "A2",
-        "E[(x − γx') xᵀ] and E[x xᵀ] are non-singular",
-        holds,
-        ", ".join(f"rank {rank} of {p} for {name}" for name, rank in ranks.items()),
-        "w* is unique"
-        if holds
-        else "w* is not unique: w converges at most in the row space of X, which determines the values",
-    )
 
 
 def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: str) -> Assumption:
@@ -129,20 +130,6 @@ def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: st
         why = f"judged by the mean with constant alpha: its spectral radius is {radius:.9g}"
     consequence = "the mean of the steps is bounded" if holds else "the mean of ρ diverges, and its steps with it"
     return Assumption("A3", "sup_n ‖ρ_{n+1} − ρ_n‖ is bounded in probability", holds, why, consequence)
-
-
-def finite_kappa(task: Task, setting: Setting) -> Assumption:
-    """Check (A4). Its proof also needs ‖x‖² ≤ 1/κ, which the paper assumes as ‖x‖ ≤ 1/κ."""
-    kappa = setting.values.get("kappa", 0.0)  # GTD2 has none
-    largest = float((task.features**2).sum(axis=1).max())
-    enough = kappa * largest <= 1
-    return Assumption(
-        "A4",
-        "κ in [0, ∞)",
-        True,
-        f"κ = {kappa:g}; the proof also needs κ ‖x‖² ≤ 1, and its largest is {kappa * largest:.3g}",
-        "the proof's bound on H_n holds" if enough else "the proof's bound on H_n holds only once κ α_n ‖x‖² < 1",
-    )
 
 
 def check_learner(setting: Setting) -> None:

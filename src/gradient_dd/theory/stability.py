@@ -1,25 +1,44 @@
-"""Stability: for which step sizes the mean of a learner converges, and how fast.
+"""Stability: for which step sizes a learner converges in the mean and in mean square, and how fast.
 
-The mean obeys m' = T m + …, where T is the operator of i.i.d. draws or of trajectories (`dynamics`). With q the
+The mean obeys m' = T m + …, where T is the operator of independent draws or of trajectories (`dynamics`). With q the
 eigenvalues of T,
 
     spectral radius  max |q|          the mean converges if it is below 1
     rate             1 − max |q|      the decay of the slowest mode per step; negative if the mean diverges
 
-A learner whose mean is stable can still have runs whose variance grows (`mean_square`). If modes coincide without
-eigenvectors of their own (tabular TD with alpha = 1) no solver gives more than two or three digits.
-
-If features are dependent (Baird: p = N + 1 weights for N states) w moves only in the row space of X. The part outside
-is constant, does not affect the values, and is left out, so that its eigenvalues 1 do not count.
+If modes coincide without eigenvectors of their own (tabular TD with alpha = 1) no solver gives more than two or three
+digits. If features are dependent (Baird: p = N + 1 weights for N states) w moves only in the row space of X. The part
+outside is constant, does not affect the values, and is left out, so that its eigenvalues 1 do not count.
 
 A rate may be 1e-8 or less, so it is never computed as 1 minus a number: the eigenvalues g = q − 1 are those of T − I,
 and 1 − |q| = −(2 Re g + |g|²)/(1 + |q|).
+
+In mean square: with e = z − z*, a step is e ← M_o e + noise for outcome o. The second moments by group,
+S_s = E[e eᵀ 1{s}], obey a linear recursion whose homogeneous part is
+
+    (T S)_s' = Σ_{o: s→s'} q_o M_o S_s M_oᵀ
+
+Below a spectral radius of 1 the second moments converge; above, they grow without bound. By Jensen's inequality the
+radius is at least the square of the mean's, so stability in mean square implies stability in the mean, but not
+conversely. In between, the mean converges while runs grow in directions that cancel: Gradient-DD on the walk of 10
+states has a stable mean up to α = 0.936 and a stable mean square up to 0.551, and all runs at 0.6 diverge.
+
+T maps positive semidefinite matrices to such matrices, so its radius is below 1 exactly if the solution of S − T S = I
+is positive definite. Only half of the symmetric S is stored: groups × size (size + 1) / 2 unknowns, with size up to
+3 p. If the rule is linear in alpha, M_o = I' + αD_o, and the three parts of
+
+    T − I = (I' ⊗ I' − I) + α (D ⊗ I' + I' ⊗ D) + α² D ⊗ D     summed over outcomes
+
+are computed once. The limits do not tell which alpha is best: that depends on noise and on the length of a run, and
+`advice` finds it with pilot runs.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from math import inf, sqrt
-from typing import Any
+from time import thread_time
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,11 +46,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, splu
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import bad_request
+from gradient_dd.errors import BadRequestError, bad_request
 from gradient_dd.learners import LEARNERS, Rule, Setting, find
 from gradient_dd.tasks import Task
-from gradient_dd.theory.arguments import checked
-from gradient_dd.theory.dynamics import MeanOperator
+from gradient_dd.theory.dynamics import MeanOperator, SampleMaps, checked, groups
 
 Complex = NDArray[np.complex128]
 
@@ -41,6 +59,10 @@ SPAN = (1e-5, 1e4)  # bounds of the scan for the largest stable alpha, in units 
 PER_DECADE = 8  # step sizes of the scan
 PRECISION = 5e-7  # relative, of the largest stable alpha
 EDGE_PRECISION = 1e-3  # relative, of an edge of a `RatePlane`
+MOST_UNKNOWNS = 5_000  # of the second moments: one alpha takes up to a second there
+MOST_ENTRIES = 8_000_000  # of T: a scan of step sizes takes about a minute there
+LEAST, MOST = 1e-6, 1e6  # bounds of the search for `Limits`, in units of one over the largest drift
+LIMIT_STEP, LIMIT_PRECISION = 1.5, 0.01  # of that search
 
 
 @checked
@@ -114,11 +136,16 @@ def operator_rate(operator: MeanOperator, factor: float = 1.0) -> float:
     generator = operator.generator(factor)
     places = largest_in_modulus(operator.matrix(factor)) - 1 if generator.shape[0] > SMALL else ()
     if not len(places):
-        return float(contraction(np.linalg.eigvals(generator.toarray()).astype(complex)).min())
+        return slowest(generator.toarray())
     # Slow modes crowd near q = 1, where only a solver with a shift there separates them. The largest modes elsewhere
     # are approximated first, and each is then a shift of the solver.
     modes = [eigenvalues_near(generator, 0.0, COUNT), *(eigenvalues_near(generator, place, 1) for place in places)]
     return float(contraction(np.concatenate(modes)).min())
+
+
+def slowest(generator: Array) -> float:
+    """Return 1 − max |q| of a dense T − I."""
+    return float(contraction(np.linalg.eigvals(generator).astype(complex)).min())
 
 
 def contraction(g: Complex) -> Array:
@@ -186,8 +213,7 @@ class RatePlane:
         """Return 1 − |q| of the slowest mode at every pair, broadcast; negative if the mean diverges."""
         alpha, value = np.broadcast_arrays(np.asarray(alphas, float), np.asarray(values, float))
         pairs = zip(alpha.ravel(), value.ravel(), strict=True)
-        generators = (self._still + a * (self._base + v * self._slope) for a, v in pairs)
-        found = [contraction(np.linalg.eigvals(one).astype(complex)).min() for one in generators]
+        found = [slowest(self._still + a * (self._base + v * self._slope)) for a, v in pairs]
         return np.array(found).reshape(alpha.shape)
 
     def edge(self, alphas: Array, rates: Array, value: float) -> float:
@@ -206,3 +232,120 @@ def gradient_dd(parameter: str, value: float) -> Setting:
     """Return Gradient-DD with alpha = 1 and one parameter, "kappa" or "zeta", at a value."""
     chosen: dict[str, Any] = {"alpha": 1.0, parameter: value}
     return LEARNERS["gradient_dd"].setting(**chosen)
+
+
+class SquareOperator:
+    """T as a sparse matrix on the halves of the symmetric blocks S_s, one group after the other.
+
+    still, linear, square  the three parts of T − I; alpha = 1 is the step size of the setting
+    unknowns               the number of entries of the halves of S
+    """
+
+    def __init__(self, task: Task, setting: Setting, sampling: str = "trajectory") -> None:
+        self.maps = maps = SampleMaps(task, setting)
+        group, _, self._after = groups(task, sampling)
+        size, (count, outcomes) = maps.size, self._after.shape
+        self.unknowns = count * size * (size + 1) // 2
+        one, two = maps.coefficients(1.0), maps.coefficients(2.0)
+        is_linear = all(np.allclose(b, 2 * a, rtol=1e-12, atol=0.0) for a, b in zip(one, two, strict=True))
+        moves = maps.changes() if self.unknowns <= MOST_ENTRIES else []  # D = M_o − I' of every outcome
+        each = np.array([(D.nnz + size) ** 2 / 2 for D in moves])  # entries of an outcome, about
+        entries = min(self._after.getnnz(axis=0) @ each, float(self.unknowns) ** 2) if moves else inf
+        if not is_linear or entries > MOST_ENTRIES:
+            raise bad_request("The operator of the second moments", "be small, and its rule linear in alpha", setting)
+        drawn = sp.csr_matrix((np.ones(outcomes), (np.arange(outcomes), group)), shape=(outcomes, count))
+        row, column = np.triu_indices(size)
+        half = np.empty((size, size), dtype=int)
+        half[row, column] = half[column, row] = np.arange(len(row))
+        self._take = sp.identity(size**2, format="csr")[row * size + column]
+        self._give = sp.csr_matrix((np.ones(size**2), (np.arange(size**2), half.ravel())))
+
+        def halved(block: sp.spmatrix) -> sp.csr_matrix:
+            return sp.csr_matrix(self._take @ block @ self._give)
+
+        def total(blocks: list[sp.spmatrix]) -> sp.csc_matrix:
+            """Return Σ_o q_o block_o from the group of each outcome to the groups that follow."""
+            lifted = sp.identity(len(row))
+            between = sp.block_diag([halved(block) for block in blocks], "csr")
+            return sp.csc_matrix(sp.kron(self._after, lifted) @ between @ sp.kron(drawn, lifted))
+
+        carried = maps.carried
+        still = sp.kron(self._after @ drawn, halved(sp.kron(carried, carried)))
+        self.still = sp.csc_matrix(still - sp.identity(self.unknowns))
+        self.linear = total([sp.kron(D, carried) + sp.kron(carried, D) for D in moves])
+        self.square = total([sp.kron(D, D) for D in moves])
+
+    def generator(self, factor: float = 1.0) -> sp.csc_matrix:
+        """Return T − I, with alpha multiplied by `factor`."""
+        return sp.csc_matrix(self.still + factor * self.linear + factor**2 * self.square)
+
+    def is_stable(self, factor: float = 1.0) -> bool:
+        """Return whether the radius is below 1, with alpha multiplied by `factor`."""
+        size, count = self.maps.size, self._after.shape[0]
+        identity = np.tile(self._take @ np.eye(size).ravel(), count)
+        try:
+            halves = splu(sp.csc_matrix(-self.generator(factor))).solve(identity)
+        except RuntimeError:  # singular: 1 is an eigenvalue
+            return False
+        blocks = (self._give @ halves.reshape(count, -1).T).T.reshape(-1, size, size)
+        return bool(np.isfinite(blocks).all() and np.linalg.eigvalsh(blocks).min() > 0)
+
+
+class Limits(NamedTuple):
+    """Limits of alpha for a learner with its other parameters; None if they cannot be computed quickly.
+
+    stable  the largest alpha at which the mean converges
+    safe    the largest alpha at which the mean square converges too
+    rate    the rate of the slowest mode of the mean, at the alpha of the setting
+    """
+
+    stable: float | None
+    safe: float | None
+    rate: float | None
+
+
+@checked
+def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", deadline: float = inf) -> Limits:
+    """Return the limits for the learner of a setting and its other parameters, to a relative 1 %.
+
+    Limits that would take minutes are None. `deadline` is a time of `thread_time` at which the search ends.
+    """
+    rule, alpha = setting.rule, setting.values["alpha"]
+    others: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
+    del others["alpha"]
+    reduced = in_row_space(task)
+    size = (1 + rule.has_eta + ("x_change" in rule.arguments)) * reduced.n_features
+    blocks = 1 if sampling == "iid" else task.n_states
+    if blocks * size > SMALL or thread_time() > deadline:
+        return Limits(None, None, None)
+    try:
+        rate_at, scale = rate_of_alpha(task, rule, sampling, others)
+    except BadRequestError:  # the steps of the rule are not affine
+        return Limits(None, None, None)
+    stable, safe = limit(lambda alpha: rate_at(alpha) > 0, alpha, scale, deadline), None
+    if blocks * size * (size + 1) // 2 <= MOST_UNKNOWNS and thread_time() <= deadline:
+        with suppress(BadRequestError):  # the operator would be too large
+            operator = SquareOperator(reduced, rule.setting(**others, alpha=1.0), sampling)
+            safe = limit(operator.is_stable, alpha, scale, deadline)
+    return Limits(stable, safe, rate_at(alpha))
+
+
+def limit(is_stable: Callable[[float], bool], alpha: float, scale: float, deadline: float = inf) -> float | None:
+    """Return the largest stable step size to a relative 1 %, searched upwards from alpha or a smaller step size.
+
+    0 if none is stable, inf if all are, None after the deadline.
+    """
+
+    def in_time(alpha: float) -> bool:
+        if thread_time() > deadline:
+            raise TimeoutError
+        return is_stable(alpha)
+
+    try:
+        while not in_time(alpha):
+            alpha /= 10
+            if alpha < LEAST * scale:
+                return 0.0
+        return largest_stable(in_time, alpha, MOST * scale, LIMIT_STEP, LIMIT_PRECISION)
+    except TimeoutError:
+        return None

@@ -13,17 +13,17 @@ B = TᵀA T and g = Tᵀ(b − A v),
 
     J = ‖g − B z‖²,    ‖w − v‖²_C = ‖z‖²,    z(κ) = (BᵀB + κI)⁻¹Bᵀg
 
-and the squared singular values of B are the generalised eigenvalues λ of (AᵀC⁻¹A, C). If C is singular the columns
-of T span only its range: w keeps the part of v that does not affect the values. If B is singular w(0) is the minimiser
-nearest to v in the norm of C. Gradient-DD itself makes one gradient step on J + κ‖· − w_{n−1}‖²_C from w_n.
+If C is singular the columns of T span only its range: w keeps the part of v that does not affect the values. If B is
+singular w(0) is the minimiser nearest to v in the norm of C. Gradient-DD itself makes one gradient step on
+J + κ‖· − w_{n−1}‖²_C from w_n.
 
 A.2 claims that Gradient-DD "makes use of the natural gradient of the objective around w_{n−1}".
 
     plain      −½ ∇J(w)     = AᵀC⁻¹(b − A w)
-    natural    −½ C⁻¹∇J(w)  = C⁻¹AᵀC⁻¹(b − A w)           the metric is C = XᵀDX: ‖u‖²_C = ‖V_u‖²_D
+    natural    −½ C⁻¹∇J(w)  = C⁻¹AᵀC⁻¹(b − A w)           the metric is C = XᵀDX
 
-The natural direction is steepest descent with steps measured by the change of the values, so unlike the plain one it
-does not depend on the coordinates of the features: under x → Tᵀx, w → T⁻¹w it gives the same change of V.
+The natural direction does not depend on the coordinates of the features: under x → Tᵀx, w → T⁻¹w it gives the same
+change of V.
 
   - The constrained problem [Q-TDD-2] follows it as its region shrinks: κ (w(κ) − w_{n−1}) → natural as κ → ∞. The
     limit is μ → 0; with μ fixed and ε → 0, as printed, the constraint is void.
@@ -31,9 +31,10 @@ does not depend on the coordinates of the features: under x → Tᵀx, w → T�
     α (AᵀC⁻¹(b − A w_n) − κ C (w_n − w_{n−1})): the plain gradient at w_n, and C in place of C⁻¹.
   - If successive steps Δ are nearly equal, Δ = α (I + ακC)⁻¹AᵀC⁻¹(b − A w), which turns from plain to natural as ακC
     grows. But stability needs about ακc < 1 for every eigenvalue c of C, so the eigenvalues of (I + ακC)⁻¹ differ by
-    less than a factor of 2, while those of C⁻¹ differ as C's do.
+    less than a factor of 2, while the eigenvalues of C⁻¹ differ as much as those of C.
 """
 
+from collections.abc import Callable
 from math import asin, sqrt
 from typing import NamedTuple
 
@@ -43,15 +44,16 @@ from scipy.optimize import brentq
 from gradient_dd.arrays import Array
 from gradient_dd.errors import number
 from gradient_dd.tasks import Task, exact
-from gradient_dd.theory.arguments import checked
+from gradient_dd.theory.dynamics import checked
 
 CUT = 1e-13  # singular values below this fraction of the largest count as zero, as in exact.inverse
 
 
-def ridge(task: Task, v: Array) -> tuple[Array, Array, Array]:
+def ridge(task: Task, v: Array) -> tuple[Array, Callable[[float], Array], float]:
     """Return the problem at v in coordinates where C is the identity and B is diagonal, r being the rank of C.
 
-    These are the basis (p, r) with w − v = basis @ z, the singular values σ of B (r,), and σ g (r,).
+    These are the basis (p, r) with w − v = basis @ z, z(κ) = σ g / (σ² + κ) (r,), 0 where the singular value σ of B is
+    0, and ‖σ g‖.
     """
     A, b, C = task.moments
     values, vectors = np.linalg.eigh(C)
@@ -59,36 +61,35 @@ def ridge(task: Task, v: Array) -> tuple[Array, Array, Array]:
     T = vectors[:, seen] / np.sqrt(values[seen])
     left, singular, right = np.linalg.svd(T.T @ A @ T)
     singular[singular <= CUT * singular.max(initial=0.0)] = 0.0
-    return T @ right.T, singular, singular * (left.T @ T.T @ (b - A @ v))
+    pull = singular * (left.T @ T.T @ (b - A @ v))
 
+    def solution(kappa: float) -> Array:
+        weight = singular**2 + kappa
+        return np.divide(pull, weight, out=np.zeros_like(weight), where=singular > 0)
 
-def solution(singular: Array, pull: Array, kappa: float) -> Array:
-    """Return z(κ) (r,): σ g / (σ² + κ) in every mode, and 0 if σ is 0."""
-    weight = singular**2 + kappa
-    return np.divide(pull, weight, out=np.zeros_like(weight), where=singular > 0)
+    return T @ right.T, solution, float(np.linalg.norm(pull))
 
 
 @checked
 def penalised_step(task: Task, v: Array, kappa: float) -> Array:
     """Return w(κ) = (AᵀC⁻¹A + κC)⁻¹ (AᵀC⁻¹b + κC v), shape (p,): the minimiser of J(w) + κ‖w − v‖²_C."""
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
-    basis, singular, pull = ridge(task, v)
-    return v + basis @ solution(singular, pull, kappa)
+    basis, solution, _ = ridge(task, v)
+    return v + basis @ solution(kappa)
 
 
 @checked
 def kappa_of_mu(task: Task, v: Array, mu: float) -> float:
     """Return the κ with μ(κ) = μ, the multiplier of the constraint; 0 if the constraint does not bind, μ ≥ μ(0)."""
     mu = number("'mu'", "be a positive number", mu, low=0.0, positive=True)
-    _, singular, pull = ridge(task, v)
+    _, solution, size = ridge(task, v)
 
     def radius(kappa: float) -> float:
-        z = solution(singular, pull, kappa)
-        return float(np.sqrt(z @ z))
+        return float(np.linalg.norm(solution(kappa)))
 
     if radius(0.0) <= np.sqrt(mu):
         return 0.0
-    beyond = 2 * np.linalg.norm(pull) / np.sqrt(mu)  # since ‖z(κ)‖ ≤ ‖σ g‖ / κ
+    beyond = 2 * size / np.sqrt(mu)  # since ‖z(κ)‖ ≤ ‖σ g‖ / κ
     # 1/√μ(κ) is nearly linear in κ, while μ(κ) spans decades.
     return float(brentq(lambda kappa: 1 / radius(kappa) - 1 / np.sqrt(mu), 0.0, beyond, xtol=1e-300, rtol=1e-15))
 
@@ -97,15 +98,6 @@ def kappa_of_mu(task: Task, v: Array, mu: float) -> float:
 def constrained_step(task: Task, v: Array, mu: float) -> Array:
     """Return the optimum of min J(w) subject to ‖w − v‖²_C ≤ μ, shape (p,). [Q-TDD-2]"""
     return penalised_step(task, v, kappa_of_mu(task, v, mu))
-
-
-# The natural gradient
-
-
-def angle(C: Array, first: Array, second: Array) -> float:
-    """Return the angle, in radians, between the changes of the values that two changes of w make, in the norm of D."""
-    gap = first / sqrt(first @ C @ first) - second / sqrt(second @ C @ second)
-    return 2 * asin(min(sqrt(gap @ C @ gap) / 2, 1.0))
 
 
 class NaturalRelation(NamedTuple):
@@ -135,3 +127,9 @@ def natural_relation(task: Task, v: Array, mu: float, alpha: float, kappa: float
         np.asarray(np.linalg.solve(np.eye(len(C)) + alpha * kappa * C, plain), dtype=float),
     )
     return NaturalRelation(*(angle(C, step, natural) for step in steps))
+
+
+def angle(C: Array, first: Array, second: Array) -> float:
+    """Return the angle, in radians, between the changes of the values that two changes of w make, in the norm of D."""
+    gap = first / sqrt(first @ C @ first) - second / sqrt(second @ C @ second)
+    return 2 * asin(min(sqrt(gap @ C @ gap) / 2, 1.0))

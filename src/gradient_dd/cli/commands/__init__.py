@@ -3,39 +3,21 @@
 Heavy modules are imported inside the commands, so that `--help` is fast.
 """
 
+from importlib import import_module
+
 import click
 
 from gradient_dd import __version__
-from gradient_dd.cli.commands.analyse import analyse
-from gradient_dd.cli.commands.cache import cache
-from gradient_dd.cli.commands.compare import compare
-from gradient_dd.cli.commands.evaluate import evaluate
-from gradient_dd.cli.commands.export import export
-from gradient_dd.cli.commands.list import list_command
-from gradient_dd.cli.commands.play import play
-from gradient_dd.cli.commands.rank import rank
-from gradient_dd.cli.commands.reproduce import plot, report, reproduce
-from gradient_dd.cli.commands.show import show
-from gradient_dd.cli.commands.status import status
-from gradient_dd.cli.commands.sweep import sweep
-from gradient_dd.cli.commands.verify import verify
 
-COMMANDS = (
-    list_command,
-    show,
-    analyse,
-    evaluate,
-    compare,
-    rank,
-    sweep,
-    status,
-    verify,
-    export,
-    reproduce,
-    report,
-    plot,
-    play,
-    cache,
+MODULES = (
+    *("list", "show", "analyse", "evaluate", "compare", "rank", "sweep"),
+    *("status", "verify", "export", "reproduce", "play", "cache"),
+)
+COMMANDS = tuple(
+    one
+    for name in MODULES
+    for one in vars(import_module(f"gradient_dd.cli.commands.{name}")).values()
+    if isinstance(one, click.Command)
 )
 
 

@@ -31,18 +31,16 @@ def compare(log: str, targets: tuple[str, ...], report: Path | None, as_json: bo
 
     if not targets:
         raise bad_request("'--target'", "be given at least once", None, "A policy: --target FILE.py:NAME.")
-    policies = {target_name(one, targets): loaded("'--target'", one) if ":" in one else one for one in targets}
+    names = [one.rpartition(":")[2] for one in targets]
+    policies = {
+        name if names.count(name) == 1 else place: loaded("'--target'", place) if ":" in place else place
+        for name, place in zip(names, targets, strict=True)
+    }
     options |= {name: list(options[name]) or None for name in ("discount", "reward")}
     found = compare_policies(log, policies, **options)
     if report is not None:
         found.report(report)
     click.echo(json_text(found.facts()) if as_json else comparison_text(found))
-
-
-def target_name(place: str, targets: tuple[str, ...]) -> str:
-    """Return the name of a policy: the part after the file, or the whole text if two files use the same name."""
-    name = place.rpartition(":")[2]
-    return name if sum(one.rpartition(":")[2] == name for one in targets) == 1 else place
 
 
 def comparison_text(found: Any) -> str:

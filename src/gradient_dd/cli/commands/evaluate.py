@@ -52,7 +52,10 @@ def evaluate(log: str, questions: str | None, report: Path | None, as_json: bool
     from gradient_dd.evaluation import evaluate_log
 
     parameters, target = dict(map(assignment, options.pop("parameters"))), options["target"]
-    options["at"] = asked_states(options["at"], options.pop("values"))
+    at, values = options["at"], options.pop("values")
+    if at and values:
+        raise bad_request("'--at'", "be omitted with --values", " ".join(at))
+    options["at"] = "all" if values else [list(map(number_or_text, one.split(","))) for one in at] or None
     options["target"] = None if target is None else loaded("'--target'", target)
     if questions is not None:
         if report is not None:
@@ -72,13 +75,6 @@ def evaluate(log: str, questions: str | None, report: Path | None, as_json: bool
         click.echo(
             "\n".join([*found.stated, "", table(rows, ("question", value_head(options["confidence"]), "verdict"))])
         )
-
-
-def asked_states(at: tuple[str, ...], values: bool) -> Any:
-    """Return the states of `--at` and `--values` as `evaluate_log` takes them."""
-    if at and values:
-        raise bad_request("'--at'", "be omitted with --values", " ".join(at))
-    return "all" if values else [list(map(number_or_text, one.split(","))) for one in at] or None
 
 
 def number_or_text(cell: str) -> float | str:

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from gradient_dd.cli.options import as_json, json_text, printable, report_page, table, worker_count
+from gradient_dd.cli.options import as_json, json_text, report_page, table, worker_count
+from gradient_dd.errors import GradientDDError, printable
 
 
 @click.command()
@@ -31,10 +32,15 @@ def rank(rule: str | None, verify: str | None, report: Path | None, as_json: boo
     from gradient_dd.cli.live import print_notice
     from gradient_dd.learners import find
     from gradient_dd.ranking import rank as rank_rule
+    from gradient_dd.ranking import standings
+    from gradient_dd.ranking.suites import problems_of
     from gradient_dd.studies import load_rule
 
     if verify is not None:
-        click.echo(verified(verify, how["suite"]))
+        problems = problems_of(how["suite"])
+        if wrong := standings.verify(verify, problems):
+            raise GradientDDError(f"The shipped numbers of {verify} differ on {', '.join(wrong)}.")
+        click.echo(f"The shipped numbers of {verify} are identical on all {len(problems)} problems.")
         return
     chosen = None if rule is None else load_rule(rule) if ":" in rule or rule.endswith(".py") else find(rule)
     how |= {"grid": values_by_name("'--grid'", how["grid"]), "against": how["against"].split(",")}
@@ -49,14 +55,3 @@ def rank(rule: str | None, verify: str | None, report: Path | None, as_json: boo
     rows = [("▸" if name == found.own else "", *row) for name, row in found.rows.items()]
     click.echo(printable(table(rows, ("", *found.head))))
     click.echo(printable(found.sentence))
-
-
-def verified(learner: str, suite: str) -> str:
-    """Return a sentence on recomputing a shipped learner; raise if any number differs."""
-    from gradient_dd.errors import GradientDDError
-    from gradient_dd.ranking.standings import verify
-    from gradient_dd.ranking.suites import problems_of
-
-    if wrong := verify(learner, problems_of(suite)):
-        raise GradientDDError(f"The shipped numbers of {learner} differ on {', '.join(wrong)}.")
-    return f"The shipped numbers of {learner} are identical on all {len(problems_of(suite))} problems."

@@ -20,7 +20,7 @@ def show(name: str | None, parameters: tuple[str, ...], rule: str | None, as_jso
     gradient-dd show --rule my_rule.py:MY_RULE
     """
     from gradient_dd.cli.flags import assignment
-    from gradient_dd.cli.listing import describe_learner, describe_task, page
+    from gradient_dd.cli.listing import block, describe_learner, describe_task
     from gradient_dd.learners import LEARNERS
     from gradient_dd.tasks import TASKS, build
 
@@ -38,4 +38,5 @@ def show(name: str | None, parameters: tuple[str, ...], rule: str | None, as_jso
         facts = describe_task(build(name, **dict(map(assignment, parameters))))
     else:
         raise unknown("learner or task", name, [*LEARNERS, *TASKS])
-    click.echo(json_text(facts) if as_json else page(facts))
+    blocks = (block(name, value) for name, value in facts.items() if value != "")
+    click.echo(json_text(facts) if as_json else "\n".join(blocks))

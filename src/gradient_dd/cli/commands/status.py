@@ -13,8 +13,7 @@ from gradient_dd.errors import one_line
 @as_json
 def status(out: Path, as_json: bool) -> None:
     """Show the contents of a results file, also while a sweep writes to it."""
-    from gradient_dd.studies.status import store_status
-    from gradient_dd.studies.store import Store
+    from gradient_dd.studies.store import Store, store_status
 
     with Store(out) as store:
         facts = store_status(store)

@@ -12,9 +12,9 @@ from gradient_dd.cli.options import (
     dask_address,
     new_results_file,
     own_rules,
-    printable,
     worker_count,
 )
+from gradient_dd.errors import printable
 
 
 @click.command()

@@ -1,7 +1,6 @@
 """`gradient-dd verify`: checks a results file against its checksums."""
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,11 +17,11 @@ def verify(file: Path, as_json: bool) -> None:
     FILE is a results file or its folder; default: results.db, or the results of `reproduce`. The exit code is 1 if
     anything is damaged. To replace a damaged unit, run its sweep again.
     """
-    from gradient_dd.studies.status import verify
+    from gradient_dd.studies.store import verify
 
     found = verify(file)
     if as_json:
-        click.echo(json_text(asdict(found)))
+        click.echo(json_text(found._asdict()))
         sys.exit(0 if found.whole else 1)
     for problem in found.structure:
         click.echo(f"the structure of the file: {problem}")

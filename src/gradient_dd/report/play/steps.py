@@ -1,11 +1,11 @@
-"""The step of every rule as JavaScript: what the reference engine does with the rule's own scalars, and nothing else.
+"""The step of every rule as JavaScript, with the bits of the reference engine.
 
 `maker_of` writes a function (task, values, rhoMode) -> { w, eta, advance }. Its lines follow `Weights.advance` of
-engine/reference.py one by one: sums from left to right, everything on the right-hand side old. Where the rule moves
-along x and x' alone, weights that a step does not reach are left alone; zeros that are not added change no bit.
+engine/reference.py one by one: sums run from left to right, and all right-hand sides use old values. A rule that moves
+along x and x' only loops over their entries: the zeros that the reference engine adds elsewhere change no bit.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS
 from gradient_dd.learners import Rule
@@ -15,7 +15,7 @@ from gradient_dd.report.play.translate import javascript_of, name_in_javascript
 
 SPARSE = "for (let k = first[o]; k < first[o + 1]; k++) { const i = index[k], x = X[k], n = N[k];"
 DENSE = "for (let i = 0; i < p; i++) { const x = rows[here + i], n = rows[there + i];"
-BEFORE = ("discount", "rho", "pi", "mu")
+BEFORE = {name: name_in_javascript(f"{name}_before") for name in ("discount", "rho", "pi", "mu")}
 SUMS = {  # of signals, over the weights i; x' of a terminal is never used
     "x_eta": "x * eta[i]",
     "x_change": "x * change[i]",
@@ -32,32 +32,24 @@ SUMS = {  # of signals, over the weights i; x' of a terminal is never used
 def maker_of(rule: Rule) -> str:
     """Return the JavaScript of one form of a rule: an expression that is a function."""
     rule.check_known("The live page", KNOWN_SIGNALS, KNOWN_MOVES)
-    inside = ["function advance(o) {", *indented(step_lines(rule)), "}", "return { w, eta, advance };"]
-    return "\n".join(["(task, values, rhoMode) => {", *indented([*state_lines(rule), *inside]), "}"])
-
-
-def indented(lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines with a space before each."""
-    return (f" {line}" for line in lines)
+    step = (f"  {line}" for line in step_lines(rule))
+    kept = (f" {line}" for line in state_lines(rule))
+    end = (" }", " return { w, eta, advance };", "}")
+    return "\n".join(["(task, values, rhoMode) => {", *kept, " function advance(o) {", *step, *end])
 
 
 def is_dense(rule: Rule) -> bool:
-    """Return whether a step reaches weights beside those of x and x'."""
+    """Return whether a step reaches weights outside the entries of x and x'."""
     return bool(rule.traces) or rule.natural or bool({"w_change", "eta_eta"} & set(rule.moves))
 
 
 def keeps_change(rule: Rule) -> bool:
-    """Return whether the rule asks for the last change of w."""
+    """Return whether the rule uses the last change of w."""
     return "x_change" in rule.arguments or "w_change" in rule.moves
 
 
-def before(name: str) -> str:
-    """Return the variable of what is known of the transition before."""
-    return name_in_javascript(f"{name}_before")
-
-
 def state_lines(rule: Rule) -> Iterator[str]:
-    """Yield what a learner keeps from step to step: its weights, its traces, its metric, its parameters."""
+    """Yield the variables that a learner keeps between steps: weights, traces, metric, parameters."""
     yield "const { p, first, index, X, N, rows, row, next_row, reward, discount, rho, pi, mu } = task;"
     yield "const w = Float64Array.from(task.initial_weights), eta = new Float64Array(p);"
     if keeps_change(rule):
@@ -72,7 +64,7 @@ def state_lines(rule: Rule) -> Iterator[str]:
         yield f"const trace_{trace.name} = new Float64Array(p);"
         yield from (f"let memory_{trace.name}_{place} = 0;" for place, _ in enumerate(trace.memory))
     if rule.traces:
-        yield f"let {', '.join(f'{before(name)} = 0' for name in BEFORE)};"
+        yield f"let {', '.join(f'{variable} = 0' for variable in BEFORE.values())};"
     if rule.natural:
         yield "const metric = newMetric(p, values.ridge);"
 
@@ -87,11 +79,20 @@ def step_lines(rule: Rule) -> Iterator[str]:
     for trace in rule.traces:
         yield from trace_lines(trace)
     if rule.traces:
-        yield " ".join(f"{before(name)} = discount[o] ? {name}[o] : 0;" for name in BEFORE)
-    yield from signal_lines(rule)
+        yield " ".join(f"{variable} = discount[o] ? {name}[o] : 0;" for name, variable in BEFORE.items())
+    sums = {name_in_javascript(name): term for name, term in SUMS.items() if name in rule.arguments}
+    sums |= {"x_w": "x * w[i]", "next_w": "n * w[i]"}
+    yield f"let {', '.join(f'{name} = 0' for name in sums)};"
+    yield f"{loop(rule)} {' '.join(f'{name} += {term};' for name, term in sums.items())} }}"
+    yield f"const {name_in_javascript('delta')} = reward[o] + discount[o] * next_w - x_w;"
     yield f"let {', '.join(f'{move} = 0' for move in rule.moves)};"
     yield from javascript_of(rule.step, rule.moves)
     yield from move_lines(rule)
+
+
+def loop(rule: Rule) -> str:
+    """Return the head of a loop over the weights that a step reaches."""
+    return DENSE if is_dense(rule) else SPARSE
 
 
 def trace_lines(trace: Trace) -> Iterator[str]:
@@ -109,16 +110,6 @@ def trace_lines(trace: Trace) -> Iterator[str]:
     yield "}"
 
 
-def signal_lines(rule: Rule) -> Iterator[str]:
-    """Yield the sums over the weights that the rule asks for."""
-    asked = [name for name in SUMS if name in rule.arguments]
-    sums = {name_in_javascript(name): SUMS[name] for name in asked} | {"x_w": "x * w[i]", "next_w": "n * w[i]"}
-    yield f"let {', '.join(f'{name} = 0' for name in sums)};"
-    loop = DENSE if is_dense(rule) else SPARSE
-    yield f"{loop} {' '.join(f'{name} += {term};' for name, term in sums.items())} }}"
-    yield f"const {name_in_javascript('delta')} = reward[o] + discount[o] * next_w - x_w;"
-
-
 def move_lines(rule: Rule) -> Iterator[str]:
     """Yield w ← w + change and the step of η."""
     along, along_next = ("along[i]", "alongNext[i]") if rule.natural else ("x", "n")
@@ -133,7 +124,7 @@ def move_lines(rule: Rule) -> Iterator[str]:
     if keeps_change(rule) and not is_dense(rule):
         yield "if (last >= 0) for (let k = first[last]; k < first[last + 1]; k++) change[index[k]] = 0;"
         yield "last = o;"
-    yield f"{DENSE if is_dense(rule) else SPARSE} {' '.join(body)} }}"
+    yield f"{loop(rule)} {' '.join(body)} }}"
 
 
 def summed(rule: Rule, along: dict[str, str]) -> str:

@@ -1,8 +1,8 @@
-"""A scalar function of a rule, from Python to JavaScript: the same operations in the same order, so the same bits.
+"""Translates a scalar function of a rule from Python to JavaScript: the same operations in the same order and bits.
 
-Only what has one meaning in both languages is translated: + − × ÷, comparisons, `min`, `max`, `abs`, conditionals, and
-numbers that the file of the rule names. Powers, logarithms and the like differ in the last bit from one mathematical
-library to the next; they are refused, as is everything else, with the line on which they stand.
+Only expressions that mean the same in both languages are translated: + − × ÷, comparisons, `min`, `max`, `abs`,
+conditions, and named numbers of the rule's file. Powers, logarithms and the like differ in the last bit between
+mathematical libraries. They are refused, like everything else, with the line where they occur.
 """
 
 import ast
@@ -20,27 +20,27 @@ OPERATORS: dict[type[ast.operator | ast.unaryop | ast.cmpop], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.UAdd: "+", ast.USub: "-",
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "===", ast.NotEq: "!==",
 }  # fmt: skip
-# Math.min and Math.max treat NaN and the order of their arguments in another way than Python does.
+# Math.min and Math.max treat NaN and the order of their arguments differently from Python.
 OF_SEVERAL = {"min": "lesser", "max": "larger"}
 SUPPORT = "const lesser = (a, b) => b < a ? b : a, larger = (a, b) => b > a ? b : a;"
 
 
 def name_in_javascript(name: str) -> str:
-    """Return a name that no word of JavaScript has; `$` is in no name of Python, so no two become the same."""
+    """Return a JavaScript name that is no keyword. Python names contain no `$`, so distinct names stay distinct."""
     return "$" + "".join(one if one.isascii() else f"${ord(one):x}$" for one in name)
 
 
 def javascript_of(function: Callable[..., Any], returned: tuple[str, ...]) -> list[str]:
-    """Return the lines of JavaScript that do what a function of scalars does.
+    """Return the lines of JavaScript that are equivalent to a function of scalars.
 
-    Its arguments are read from variables of their names, `name_in_javascript`; what it returns is left in the variables
-    `returned`. The lines are a block of their own, so the names inside it do not meet those outside.
+    They read its arguments from variables with the names `name_in_javascript`, and assign its results to the variables
+    `returned`. The lines are a block with its own scope, so its names do not clash with the names outside.
     """
     return Translation(function).block(returned)
 
 
 class Translation:
-    """One function on its way to JavaScript."""
+    """One function and its translation."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         function = unwrap(function)
@@ -56,7 +56,8 @@ class Translation:
         if not always_returns(self.tree.body):
             raise self.refused(self.tree, "a function that ends with a return, whatever its conditions are")
         self.arguments = [one.arg for one in self.tree.args.args]
-        self.known = getclosurevars(function)
+        found = getclosurevars(function)
+        self.numbers, self.builtins = {**found.globals, **found.nonlocals}, found.builtins
         self.assigned = {
             one.id for one in ast.walk(self.tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
         }
@@ -75,7 +76,7 @@ class Translation:
         return ["step: {", *outside, "{", *inside, *body, "}", "}"]
 
     def refused(self, node: ast.AST, allowed: str) -> BadRequestError:
-        """Return the sentence that names the line that cannot be translated."""
+        """Return the error that names the line that cannot be translated."""
         line = self.first + getattr(node, "lineno", 1) - 1
         what = f"Line {line} of {self.file}"
         return bad_request(what, f"be {allowed}, to run on a page", Unquoted(ast.unparse(node).splitlines()[0]))
@@ -111,7 +112,7 @@ class Translation:
                 raise self.refused(node, allowed)
 
     def assignment(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> Iterator[str]:
-        """Yield the lines of an assignment to one name, or of one tuple to as many names."""
+        """Yield the lines of an assignment to one name, or of a tuple to as many names."""
         match target, value:
             case ast.Name(id=name), _:
                 yield f"{name_in_javascript(name)} = {self.expression(value)};"
@@ -133,15 +134,19 @@ class Translation:
         match node:
             case ast.Constant(value=value) if isinstance(value, int | float) and not isinstance(value, bool):
                 return number_in_javascript(value)
+            case ast.Name(id=name) if name in self.arguments or name in self.assigned:
+                return name_in_javascript(name)
+            case ast.Name(id=name) if isinstance(value := self.numbers.get(name), Real):
+                return number_in_javascript(float(value))
             case ast.Name(id=name):
-                return self.name(node, name)
+                raise self.refused(node, "made of arguments, own names and numbers")
             case ast.BinOp(left=left, op=op, right=right):
                 return self.operation(node, op, left, right)
             case ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=operand):
                 return f"({OPERATORS[type(op)]}{self.expression(operand)})"
             case ast.IfExp(test=test, body=body, orelse=other):
                 return f"({self.condition(test)} ? {self.expression(body)} : {self.expression(other)})"
-            case ast.Call(func=ast.Name(id=name), args=values, keywords=[]) if name in self.known.builtins:
+            case ast.Call(func=ast.Name(id=name), args=values, keywords=[]) if name in self.builtins:
                 numbers = [self.expression(one) for one in values]
                 if name == "abs" and len(numbers) == 1:
                     return f"Math.abs({numbers[0]})"
@@ -169,18 +174,9 @@ class Translation:
                 return f"!{self.condition(operand)}"
         raise self.refused(node, "a comparison where a condition stands")
 
-    def name(self, node: ast.AST, name: str) -> str:
-        """Return a variable, or the number that the file of the rule calls so."""
-        if name in self.arguments or name in self.assigned:
-            return name_in_javascript(name)
-        value = {**self.known.globals, **self.known.nonlocals}.get(name)
-        if isinstance(value, Real):
-            return number_in_javascript(float(value))
-        raise self.refused(node, "made of arguments, own names and numbers")
-
 
 def always_returns(body: list[ast.stmt]) -> bool:
-    """Return whether a body ends with a return on every way through it."""
+    """Return whether every path through a body ends with a return."""
     last = body[-1] if body else None
     if isinstance(last, ast.If):
         return always_returns(last.body) and always_returns(last.orelse)
@@ -188,6 +184,6 @@ def always_returns(body: list[ast.stmt]) -> bool:
 
 
 def number_in_javascript(value: float) -> str:
-    """Return a number that is read back as the same double, in brackets where it has a sign."""
+    """Return a number as the text that JavaScript reads as the same double, a negative one in parentheses."""
     text = repr(float(value)).replace("inf", "Infinity").replace("nan", "NaN")
     return f"({text})" if text.startswith("-") else text

@@ -1,4 +1,4 @@
-"""Feature maps: observations in, rows of features out. `FEATURES` lists the kinds that can be named and saved."""
+"""Feature maps: observations in, rows of features out. `FEATURES` lists the types that can be saved."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +9,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request, unknown
 from gradient_dd.stream.features.dense import Columns, Fourier, Layers, Own, Polynomial, Quadratic, RadialBasis
 from gradient_dd.stream.features.kind import FEATURES, Features, Rows, from_data
-from gradient_dd.stream.features.sparse import Categories, OneHot, Table, TileCoder
-from gradient_dd.stream.features.structured import Structured, bounds_of, layout_of
+from gradient_dd.stream.features.sparse import Categories, OneHot, Structured, Table, TileCoder, layout_of
 
 __all__ = [
     "FEATURES",
@@ -45,20 +44,19 @@ FEATURES |= {
 def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Features:
     """Return features for the observations of a Gymnasium space.
 
-    A Discrete or MultiDiscrete space gets one-hot features. A Box gets the `kind` asked for over its bounds; those that
-    are infinite must be given as `low` and `high`. The parts of Dict and Tuple spaces are put side by side first, whole
+    A Discrete or MultiDiscrete space gets one-hot features. A Box gets features of this `kind` over its bounds; give
+    `low` and `high` instead of infinite bounds. The parts of Dict and Tuple spaces are first put side by side, whole
     numbers as 0s and a 1, as `gymnasium.spaces.flatten` does.
     """
-    layout = layout_of(space)
+    layout, low, high = layout_of(space)
     if layout[0] == "whole":
         return OneHot(*layout[1:])
-    low, high = bounds_of(space)
     flat = from_data({"kind": kind, "low": low, "high": high, **parameters})
     return flat if layout[0] == "box" else Structured(layout, flat)
 
 
 def checked_map(features: Any, p: int) -> Features | None:
-    """Return a feature map that gives p features, or None, or raise; a map of the user's own may not know p yet."""
+    """Return a feature map of p features, or None, or raise; a map of the user's own may not know p yet."""
     if features is not None and not isinstance(features, Features):
         raise bad_request("'features'", "be a feature map, e.g. TileCoder(...) or Own(function)", features)
     if features is not None and features.n_features not in (0, p):
@@ -79,13 +77,13 @@ def mapped(features: Features | None, name: str, observations: Any, observation:
 
 
 def map_of(features: Any, first: Any, states: Callable[[], Array]) -> tuple[Features, str]:
-    """Return the feature map that a user asks for by a word or as it is, and a sentence about it.
+    """Return the feature map that a user names or gives, and a sentence about it.
 
     raw        the observations as they are            table      one weight for each distinct state
     standard   scaled, and a constant                  quadratic  the same, with squares and products
-    tiles, fourier, radial, polynomial   over the range of what was seen
+    tiles, fourier, radial, polynomial   over the range of the first observations
 
-    `first` are the first observations (n, d) that were seen; `states` returns all distinct ones.
+    `first` are the first observations (n, d); `states` returns all distinct ones.
     """
     if isinstance(features, Features):
         return features, f"Features: {features!r}."
@@ -101,11 +99,10 @@ def map_of(features: Any, first: Any, states: Callable[[], Array]) -> tuple[Feat
     if features == "raw":
         raw = Columns(np.zeros(d), np.ones(d), intercept=False)
         return raw, f"Features are the {d} observations as they are."
+    scaled = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant"
     if features == "standard":
-        sentence = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant."
-        return Columns.fitted(first), sentence
+        return Columns.fitted(first), f"{scaled}."
     if features == "quadratic":
-        scaled = f"Features are the {d} observations, scaled by the first {len(first):,} rows, and a constant"
         return Quadratic.fitted(first), f"{scaled}, with squares and products."
     if features == "table":
         table = Table(states())

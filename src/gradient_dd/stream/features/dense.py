@@ -1,22 +1,33 @@
 """Dense features: bases over a box, scaled columns, hidden layers of networks, and functions of your own."""
 
 from collections.abc import Sequence
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from gradient_dd.arrays import LARGEST, Array, Integers, as_floats, numbers
+from gradient_dd.arrays import LARGEST, Array, as_floats, numbers
 from gradient_dd.errors import bad_request, boolean, foreign, number, whole_number
-from gradient_dd.stream.features.kind import Box, Features, Rows, box, matrix
+from gradient_dd.stream.features.kind import Box, Features, Rows, matrix
 
-MOST = 2**20  # features of a dense basis: more would be a matrix nobody wants
+MOST = 2**20  # features of a dense basis
 
 
 class BoxFeatures(Features):
-    """A dense map of observations scaled to the unit box."""
+    """A dense map with a feature for every vector c of whole numbers from 0 to `order`; u is scaled to [0, 1].
 
-    box: Box
+    grid  (n_features, dimensions) all vectors c
+    """
+
+    def __init__(self, low: Any, high: Any, order: int, outside: str) -> None:
+        self.box = Box.checked(low, high, outside)
+        dimensions = len(self.box.low)
+        self.n_features = self.nonzeros = (order + 1) ** dimensions
+        if self.n_features > MOST:
+            what = f"The number of {type(self).__name__} features"
+            raise bad_request(what, f"be at most {MOST:,}", self.n_features, "Lower the order.")
+        self.grid = np.array(list(product(range(order + 1), repeat=dimensions)), dtype=np.int64)
+        self.bound = float(self.n_features)
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations, dense."""
@@ -27,44 +38,32 @@ class BoxFeatures(Features):
         raise NotImplementedError
 
 
-def exponents(order: int, dimensions: int, what: str) -> Integers:
-    """Return all (order + 1)^dimensions rows of whole numbers from 0 to order."""
-    count = (order + 1) ** dimensions
-    if count > MOST:
-        raise bad_request(f"The number of {what} features", f"be at most {MOST:,}", count, "Lower the order.")
-    return np.array(list(product(range(order + 1), repeat=dimensions)), dtype=np.int64)
-
-
 class Fourier(BoxFeatures):
-    """Cosines: x_c = cos(π c·u), for every vector c of whole numbers up to `order`, u being scaled to [0, 1]."""
+    """Cosines: x_c = cos(π c·u), for every c with all c_i up to `order`."""
 
     kind = "fourier"
 
     def __init__(self, low: Any, high: Any, order: int = 3, outside: str = "refuse") -> None:
-        self.box, self.order = box(low, high, outside), whole_number("'order'", order)
-        self.frequencies = exponents(self.order, len(self.box.low), "Fourier")
-        self.n_features = self.nonzeros = len(self.frequencies)
-        self.bound = float(self.n_features)
+        self.order = whole_number("'order'", order)
+        super().__init__(low, high, self.order, outside)
 
     def of_unit(self, U: Array) -> Array:
         """Return the cosines."""
-        return np.cos(np.pi * (U @ self.frequencies.T))
+        return np.cos(np.pi * (U @ self.grid.T))
 
 
 class Polynomial(BoxFeatures):
-    """Products of powers: x_c = Π u_i^c_i, for every c with all c_i up to `degree`, u being scaled to [0, 1]."""
+    """Products of powers: x_c = Π u_i^c_i, for every c with all c_i up to `degree`."""
 
     kind = "polynomial"
 
     def __init__(self, low: Any, high: Any, degree: int = 2, outside: str = "refuse") -> None:
-        self.box, self.degree = box(low, high, outside), whole_number("'degree'", degree)
-        self.powers = exponents(self.degree, len(self.box.low), "polynomial")
-        self.n_features = self.nonzeros = len(self.powers)
-        self.bound = float(self.n_features)
+        self.degree = whole_number("'degree'", degree)
+        super().__init__(low, high, self.degree, outside)
 
     def of_unit(self, U: Array) -> Array:
         """Return the products."""
-        return np.prod(U[:, None, :] ** self.powers[None], axis=2)
+        return np.prod(U[:, None, :] ** self.grid[None], axis=2)
 
 
 class RadialBasis(BoxFeatures):
@@ -84,25 +83,23 @@ class RadialBasis(BoxFeatures):
         normalised: bool = True,
         outside: str = "refuse",
     ) -> None:
-        self.box = box(low, high, outside)
         self.per_dimension = whole_number("'per_dimension'", per_dimension, at_least=2)
         self.width = number("'width'", "be a number from 1e-06 to 1e+06", width, low=1e-6, high=1e6)
         self.normalised = boolean("'normalised'", normalised)
-        self.centres = exponents(self.per_dimension - 1, len(self.box.low), "radial") / (self.per_dimension - 1)
-        self.n_features = self.nonzeros = len(self.centres)
-        self.bound = 1.0 if self.normalised else float(self.n_features)
+        super().__init__(low, high, self.per_dimension - 1, outside)
+        self.bound = 1.0 if self.normalised else self.bound
 
     def of_unit(self, U: Array) -> Array:
         """Return the bumps."""
         scale = self.width / (self.per_dimension - 1)
-        distance = ((U[:, None, :] - self.centres[None]) ** 2).sum(axis=2)
-        nearest = distance.min(axis=1, keepdims=True) if self.normalised else 0.0  # so that far away is not 0 / 0
+        distance = ((U[:, None, :] - self.grid / (self.per_dimension - 1)) ** 2).sum(axis=2)
+        nearest = distance.min(axis=1, keepdims=True) if self.normalised else 0.0  # avoids 0 / 0 far from all centres
         bumps = np.exp(-(distance - nearest) / (2 * scale**2))
         return bumps / bumps.sum(axis=1, keepdims=True) if self.normalised else bumps
 
 
 class Columns(Features):
-    """The observations themselves as features, shifted and scaled as asked, with a 1 at the end by default.
+    """The observations themselves as features, shifted and scaled, with a 1 at the end by default.
 
     `Columns.fitted(X)` takes mean and spread from data.
     """
@@ -123,7 +120,7 @@ class Columns(Features):
 
     @property
     def largest(self) -> float:
-        """The largest |x|² that is known of."""
+        """The largest |x|² of the fitted observations, infinite if unknown."""
         return self.bound
 
     @classmethod
@@ -145,7 +142,7 @@ class Columns(Features):
         return Rows(None, np.column_stack([X, np.ones(len(X))]) if self.intercept else X)
 
 
-class Quadratic(Features):
+class Quadratic(Columns):
     """A constant, the columns shifted and scaled, their squares and their products: 1, z_i and z_i z_j.
 
     `Quadratic.fitted(X)` takes mean and spread from data.
@@ -154,23 +151,21 @@ class Quadratic(Features):
     kind = "quadratic"
 
     def __init__(self, shift: Any, scale: Any) -> None:
-        self.columns = Columns(shift, scale, intercept=False)
-        self.shift, self.scale = self.columns.shift, self.columns.scale
+        super().__init__(shift, scale, intercept=False)
         d = len(self.shift)
         self.n_features = self.nonzeros = 1 + d + d * (d + 1) // 2
         if self.n_features > MOST:
             raise bad_request("The number of quadratic features", f"be at most {MOST:,}", self.n_features)
-        self.bound = np.inf
 
     @classmethod
-    def fitted(cls, observations: Any) -> "Quadratic":
+    def fitted(cls, observations: Any) -> "Quadratic":  # type: ignore[override]
         """Return the map that gives the columns of these observations mean 0 and spread 1."""
-        columns = Columns.fitted(observations, intercept=False)
+        columns = Columns.fitted(observations)
         return cls(columns.shift, columns.scale)
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations, dense."""
-        z = self.columns.rows(observations).values
+        z = super().rows(observations).values
         first, second = np.triu_indices(z.shape[1])
         with np.errstate(over="ignore"):
             products = numbers("Products of scaled observations", z[:, first] * z[:, second])
@@ -180,7 +175,7 @@ class Quadratic(Features):
 class Own(Features):
     """A function of one observation that returns a vector, or an object with `transform` for many.
 
-    `bound` is not known: it is taken from the first observations that are given, and grows with what is seen.
+    `bound` is the largest |x|² so far.
     """
 
     kind = "own"
@@ -203,22 +198,21 @@ class Own(Features):
         return Rows(None, values)
 
     def __call__(self, observation: Any) -> Any:
-        """Return the features of one observation, which may be anything that the function takes."""
+        """Return the features of one observation, of any type that the function takes."""
         return self.rows([observation]).one(0)
 
     def as_data(self) -> dict[str, Any]:
         """Refuse: a function is not plain data."""
-        raise bad_request(
-            "A feature map that is saved", "be one of this package", self.function, "Give your own again."
-        )
+        hint = "Give your own again."
+        raise bad_request("A feature map that is saved", "be one of this package", self.function, hint)
 
 
 class Layers(Features):
-    """Features that networks have learnt: their last hidden layers side by side, with a 1 before them.
+    """Features learnt by networks: a 1, and the last hidden layers of the networks side by side.
 
-    Observations are scaled by `centre` and `scale`, and go through the tanh layers (W, b) of each member.
+    Observations are scaled by `centre` and `scale`, then pass through the tanh layers of each network.
 
-    members  one for each network: its layers, each a pair (W, b) of shapes (inputs, units) and (units,)
+    members  the layers of each network, pairs (W, b) of shapes (inputs, units) and (units,)
     """
 
     kind = "layers"
@@ -236,23 +230,16 @@ class Layers(Features):
 
     @property
     def members(self) -> list[list[tuple[Any, Any]]]:
-        """Their layers as plain data."""
+        """The layers of each network as plain data."""
         return [[(W.tolist(), b.tolist()) for W, b in member] for member in self._layers]
-
-    @property
-    def blocks(self) -> list[Integers]:
-        """The places of the features of each member, the 1 among them."""
-        ends = np.cumsum([1, *(len(member[-1][1]) for member in self._layers)])
-        return [np.append(0, np.arange(begin, end)) for begin, end in pairwise(ends.tolist())]
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations, dense."""
         scaled = (matrix(observations, len(self.centre)) - self.centre) / self.scale
-        return Rows(None, np.concatenate([np.ones((len(scaled), 1)), *(last(m, scaled) for m in self._layers)], axis=1))
-
-
-def last(member: list[tuple[Array, Array]], s: Array) -> Array:
-    """Return the last hidden layer of one network."""
-    for W, b in member:
-        s = np.tanh(s @ W + b)
-    return s
+        parts = [np.ones((len(scaled), 1))]
+        for member in self._layers:
+            s = scaled
+            for W, b in member:
+                s = np.tanh(s @ W + b)
+            parts.append(s)
+        return Rows(None, np.concatenate(parts, axis=1))

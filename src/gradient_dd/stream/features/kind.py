@@ -1,14 +1,14 @@
-"""What a feature map is: observations in, rows of features out, and what a learner wants to know of it.
+"""The interface of feature maps: observations in, rows of features out, and what a learner needs to know of them.
 
 Every map has
 
-    n_features   p, how many features there are
-    nonzeros     k, how many of them are not zero at most
-    bound        the largest |x|² it can give; a step size of 1 / bound moves a value all the way to its target
+    n_features   p, the number of features
+    nonzeros     k, the largest number of features that are not zero
+    bound        the largest possible |x|²; a step size of 1 / bound moves a value all the way to its target
     rows(X)      the features of n observations, as `Rows`
     as_data()    the map as plain data, from which `from_data` makes it again
 
-and is called with one observation for the features of a single step, as `Learner.update` takes them.
+A call with one observation returns the features of a single step, as `Learner.update` takes them.
 """
 
 from abc import ABC, abstractmethod
@@ -19,8 +19,6 @@ import numpy as np
 
 from gradient_dd.arrays import LARGEST, Array, Integers, as_floats
 from gradient_dd.errors import Unquoted, bad_request, one_of, unknown
-
-OUTSIDE = ("refuse", "clip")
 
 
 class Rows(NamedTuple):
@@ -58,13 +56,13 @@ class Features(ABC):
         """Return the features of n observations, (n, dimensions) or (n,)."""
 
     def as_data(self) -> dict[str, Any]:
-        """Return the map as plain data: its kind, and what it was made from."""
+        """Return the map as plain data: its kind and its parameters."""
         data: dict[str, Any] = {"kind": self.kind}
         for name in signature(type(self)).parameters:
             value = getattr(vars(self).get("box", self) if name in Box._fields else self, name)
-            data[name] = value.tolist() if isinstance(value, np.ndarray) else value
-            if isinstance(value, Features):
-                data[name] = value.as_data()
+            data[name] = value.as_data() if isinstance(value, Features) else value
+            if isinstance(value, np.ndarray):
+                data[name] = value.tolist()
         return data
 
     def __call__(self, observation: Any) -> Any:
@@ -75,7 +73,7 @@ class Features(ABC):
         return f"<{type(self).__name__}: {self.n_features} features, {self.nonzeros} of them at a time>"
 
 
-FEATURES: dict[str, type[Features]] = {}  # the kinds that can be named and saved
+FEATURES: dict[str, type[Features]] = {}  # the types that can be saved, by kind
 
 
 def from_data(data: dict[str, Any]) -> Features:
@@ -108,14 +106,26 @@ class Wrapped(Features):
 
 
 class Box(NamedTuple):
-    """The bounds of observations, (dimensions,) each, and what to do with one outside of them."""
+    """The bounds of observations, (dimensions,) each, and whether to "refuse" or "clip" observations outside them."""
 
     low: Array
     high: Array
     outside: str
 
+    @classmethod
+    def checked(cls, low: Any, high: Any, outside: str) -> "Box":
+        """Return checked bounds."""
+        low, high = (np.atleast_1d(as_floats(f"{name!r}", one)) for name, one in (("low", low), ("high", high)))
+        if low.ndim != 1 or low.shape != high.shape or not low.size:
+            got = Unquoted(f"{low.shape} and {high.shape}")
+            raise bad_request("'low' and 'high'", "have one number for each dimension", got)
+        if not (np.abs([low, high]) <= LARGEST).all() or not (low < high).all():
+            hint = "Give bounds if a space has none."
+            raise bad_request("'low' and 'high'", "be finite, and low below high", Unquoted(f"{low} and {high}"), hint)
+        return cls(low, high, one_of("'outside'", outside, ("refuse", "clip")))
+
     def unit(self, observations: Any) -> Array:
-        """Return observations scaled to [0, 1], (n, dimensions); NaN is refused, and what is outside as asked."""
+        """Return observations scaled to [0, 1], (n, dimensions), or raise for NaN and, unless clipped, outside."""
         X = matrix(observations, len(self.low))
         if self.outside == "clip":
             X = np.clip(X, self.low, self.high)
@@ -128,23 +138,8 @@ class Box(NamedTuple):
         return (X - self.low) / (self.high - self.low)
 
 
-def box(low: Any, high: Any, outside: str) -> Box:
-    """Return checked bounds."""
-    low, high = (np.atleast_1d(as_floats(f"{name!r}", one)) for name, one in (("low", low), ("high", high)))
-    if low.ndim != 1 or low.shape != high.shape:
-        raise bad_request(
-            "'low' and 'high'", "have one number for each dimension", Unquoted(f"{low.shape} and {high.shape}")
-        )
-    if not low.size:
-        raise bad_request("'low' and 'high'", "have at least one dimension", Unquoted("none"))
-    if not (np.abs([low, high]) <= LARGEST).all() or not (low < high).all():
-        hint = "Give bounds if a space has none."
-        raise bad_request("'low' and 'high'", "be finite, and low below high", Unquoted(f"{low} and {high}"), hint)
-    return Box(low, high, one_of("'outside'", outside, OUTSIDE))
-
-
 def for_each(what: str, value: Any, dimensions: int) -> list[Any]:
-    """Return one value for each dimension: the one given, or as many as there are."""
+    """Return a list with a value for each dimension, from one value or from one for each."""
     try:
         return list(np.broadcast_to(np.asarray(value), dimensions).tolist())
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Sparse features: one-hot features, tile coding, states by name, and columns of text as categories.
+"""Sparse and structured features: one-hot, tile coding, states by name, columns of text, dictionaries and tuples.
 
 Tile coding lays several grids over the observations, each shifted a little; one tile of each grid is active.
 
@@ -8,28 +8,30 @@ Tile coding lays several grids over the observations, each shifted a little; one
 
 Tiling t is shifted by t/tilings of a tile in the first dimension, by 3t/tilings in the second, by 5t/tilings in the
 third, and so on (Parks & Militzer's displacement), so that the grids cut each other evenly. A dimension that wraps
-around, such as an angle, has no seam. With `size` the tiles are hashed into so many features; two tiles that fall on
-the same feature count as one.
+around, such as an angle, has no seam. With `size` the tiles are hashed into that many features; two tiles with the same
+feature count once.
 """
 
+from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.errors import Unquoted, bad_request, boolean, whole_number
-from gradient_dd.stream.features.kind import Features, Rows, Wrapped, box, for_each, matrix
+from gradient_dd.errors import Unquoted, bad_request, boolean, foreign, whole_number
+from gradient_dd.stream.features.kind import Box, Features, Rows, Wrapped, for_each, matrix
 
-MOST_TILINGS = 2**12
-MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, from the golden ratio: neighbouring tiles fall far apart
+MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, from the golden ratio: neighbouring tiles get distant features
 MOST_STATES = 100_000
 MOST_WORDS = 10_000  # of one column
+Layout = list[Any]
 
 
 class OneHot(Features):
     """A feature for every combination of values.
 
-    sizes  how many values each dimension has
+    sizes  number of values of each dimension
     first  the smallest of them: one whole number, or one for each dimension; default 0
 
     >>> OneHot(4)(2)
@@ -68,10 +70,10 @@ class TileCoder(Features):
     """Tile coding of observations in a box.
 
     low, high  (dimensions,) the bounds
-    tiles      how many tiles along each dimension: one number, or one for each
-    tilings    how many grids; as many features are 1 at a time
+    tiles      number of tiles along each dimension: one number, or one for each
+    tilings    number of grids, and of features that are 1 at a time
     wrap       (dimensions,) which dimensions wrap around; default none
-    size       hash the tiles into so many features; default a feature for every tile
+    size       hash the tiles into this many features; default a feature for every tile
     outside    "refuse" an observation outside the bounds, or "clip" it to them
     """
 
@@ -87,9 +89,9 @@ class TileCoder(Features):
         size: int | None = None,
         outside: str = "refuse",
     ) -> None:
-        self.box = box(low, high, outside)
+        self.box = Box.checked(low, high, outside)
         dimensions = len(self.box.low)
-        self.tilings = whole_number("'tilings'", tilings, at_most=MOST_TILINGS)
+        self.tilings = whole_number("'tilings'", tilings, at_most=2**12)
         counts = [whole_number("'tiles'", one, at_most=2**31) for one in for_each("'tiles'", tiles, dimensions)]
         self.tiles: Integers = np.array(counts, dtype=np.int64)
         self.wrap = np.array([boolean("'wrap'", one) for one in for_each("'wrap'", wrap, dimensions)])
@@ -107,39 +109,29 @@ class TileCoder(Features):
         place = self.box.unit(observations) * self.tiles
         indices = np.empty((len(place), self.tilings), dtype=np.int64)
         for tiling in range(self.tilings):
-            indices[:, tiling] = self._feature(tiling, self._tile(tiling, place))
-        return Rows(indices, np.ones(indices.shape)) if self.size is None else counted_once(indices)
-
-    def _tile(self, tiling: int, place: Array) -> Integers:
-        """Return the coordinates of the active tile of a tiling, (n, dimensions)."""
-        shift = (tiling * (2 * np.arange(place.shape[1]) + 1) % self.tilings) / self.tilings
-        tile = np.floor(place + shift).astype(np.int64)
-        return np.where(self.wrap, tile % self.tiles, np.minimum(tile, self.columns - 1))
-
-    def _feature(self, tiling: int, tile: Integers) -> Integers:
-        """Return the feature of each tile, (n,)."""
-        if self.size is None:
-            flat = np.ravel_multi_index(tuple(tile.T), tuple(self.columns))
-            return flat + tiling * int(np.prod(self.columns))
-        code = np.full(len(tile), tiling + 1, dtype=np.uint64)
-        for column in tile.T.astype(np.uint64):
-            code = (code ^ column) * MIX
-            code ^= code >> np.uint64(29)
-        return (code % np.uint64(self.size)).astype(np.int64)
-
-
-def counted_once(indices: Integers) -> Rows:
-    """Return rows in which a feature that stands twice has the value 1 the first time, and 0 after that."""
-    ordered = np.sort(indices, axis=1)
-    values = np.ones(ordered.shape)
-    values[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = 0.0
-    return Rows(ordered, values)
+            shift = (tiling * (2 * np.arange(place.shape[1]) + 1) % self.tilings) / self.tilings
+            tile = np.floor(place + shift).astype(np.int64)
+            tile = np.where(self.wrap, tile % self.tiles, np.minimum(tile, self.columns - 1))
+            if self.size is None:
+                flat = np.ravel_multi_index(tuple(tile.T), tuple(self.columns))
+                indices[:, tiling] = flat + tiling * int(np.prod(self.columns))
+                continue
+            code = np.full(len(tile), tiling + 1, dtype=np.uint64)
+            for column in tile.T.astype(np.uint64):
+                code = (code ^ column) * MIX
+                code ^= code >> np.uint64(29)
+            indices[:, tiling] = code % np.uint64(self.size)
+        values = np.ones(indices.shape)
+        if self.size is not None:  # a feature that stands twice in a row has the value 1 once, then 0
+            indices.sort(axis=1)
+            values[:, 1:][indices[:, 1:] == indices[:, :-1]] = 0.0
+        return Rows(indices, values)
 
 
 class Table(Features):
-    """One feature for each of the states, which are rows of numbers, (n, dimensions).
+    """One feature for each state; states are rows of numbers, (n, dimensions).
 
-    A state that is not among them has no feature: its row is 0, for nothing is known of it.
+    A state that is not in the table has no feature: its row is 0.
 
     >>> Table([[1.0], [4.0]]).rows([[4.0], [2.0]])
     Rows(indices=array([[1],
@@ -160,9 +152,8 @@ class Table(Features):
         self.n_features, self.nonzeros, self.bound = len(self.states), 1, 1.0
 
     def rows(self, observations: Any) -> Rows:
-        """Return the one active feature of n observations; none where the state is not known."""
-        X = matrix(observations, self.states.shape[1])
-        states, each = np.unique(X, axis=0, return_inverse=True)
+        """Return the one active feature of n observations; none where the state is unknown."""
+        states, each = np.unique(matrix(observations, self.states.shape[1]), axis=0, return_inverse=True)
         place = np.array([self._place.get(tuple(state), -1) for state in states.tolist()], np.int64)
         place = place[each.ravel()][:, None]
         return Rows(np.maximum(place, 0), (place >= 0).astype(float))
@@ -171,8 +162,8 @@ class Table(Features):
 class Categories(Wrapped):
     """Columns of text before another map: a text becomes the number of its place in `words`.
 
-    words     for each column the texts that it has, in order; None for a column of numbers
-    features  the map of what results: one number a column or, with `spread`, 0s and a 1 for each column of text
+    words     the texts of each column, in order; None for a column of numbers
+    features  the map of the result: one number a column or, with `spread`, 0s and a 1 for each column of text
     """
 
     kind = "categories"
@@ -184,22 +175,18 @@ class Categories(Wrapped):
         self._place = [{word: i for i, word in enumerate(one or ())} for one in self.words]
 
     def rows(self, observations: Any) -> Rows:
-        """Return the features of n observations, rows of texts and numbers."""
-        cells = np.asarray(observations, dtype=object)
-        cells = cells[:, None] if cells.ndim == 1 and len(self.words) == 1 else cells
-        if cells.ndim != 2 or cells.shape[1] != len(self.words):
-            raise bad_request("The shape of observations", f"be (n, {len(self.words)})", cells.shape)
-        numbers = [self._numbers(column, i) for i, column in enumerate(cells.T)]
-        return self.of_numbers(np.array(numbers, float).reshape(len(self.words), len(cells)).T)
-
-    def _numbers(self, column: Any, i: int) -> list[float]:
-        """Return a column as numbers; -1 for a text that is not known."""
-        if self.words[i] is None:
-            return [float(one) for one in matrix(column, 1)[:, 0]]
-        return [float(self._place[i].get(str(one).strip(), -1)) for one in column]
+        """Return the features of n observations, rows of texts and numbers; an unknown text counts as −1."""
+        cells, width = np.asarray(observations, dtype=object), len(self.words)
+        cells = cells[:, None] if cells.ndim == 1 and width == 1 else cells
+        if cells.ndim != 2 or cells.shape[1] != width:
+            raise bad_request("The shape of observations", f"be (n, {width})", cells.shape)
+        X = np.empty(cells.shape)
+        for i, (column, words, place) in enumerate(zip(cells.T, self.words, self._place, strict=True)):
+            X[:, i] = matrix(column, 1)[:, 0] if words is None else [place.get(str(one).strip(), -1) for one in column]
+        return self.of_numbers(X)
 
     def of_numbers(self, X: Array) -> Rows:
-        """Return the features of observations whose texts are numbers already, as the reader of a log has them."""
+        """Return the features of observations whose texts are numbers already, as a `LogReader` returns them."""
         return self.features.rows(spread_out(X, self.words) if self.spread else X)
 
 
@@ -209,3 +196,77 @@ def spread_out(X: Array, words: list[list[str] | None]) -> Array:
         X[:, [i]] if one is None else (X[:, [i]] == np.arange(len(one))).astype(float) for i, one in enumerate(words)
     ]
     return np.hstack(parts)
+
+
+class Structured(Wrapped):
+    """Dictionaries or tuples, with their parts side by side as one vector, before another map.
+
+    layout  what the parts are, as plain data:
+            ["box", 3]                         3 numbers
+            ["whole", [5, 2], [0, 0]]          whole numbers with 5 and 2 values from 0 on, each as 0s and a 1
+            ["dict", [["a", ...], ["b", ...]]] the parts of a dictionary, in the order of a Dict space
+            ["tuple", [..., ...]]              the parts of a tuple
+    """
+
+    kind = "structured"
+
+    def __init__(self, layout: Layout, features: Any) -> None:
+        super().__init__(features)
+        self.layout = layout
+
+    def rows(self, observations: Any) -> Rows:
+        """Return the features of a list of observations, or of one observation whose parts have n rows each."""
+        columns = []
+        with foreign("Observations", "have the parts of their space"):
+            several = observations if isinstance(observations, list) else [observations]
+            for same in zip(*(leaves(self.layout, one) for one in several), strict=True):
+                layout, part = same[0]
+                rows = np.asarray([one for _, one in same] if several is observations else part)
+                rows = rows.reshape(len(rows) if rows.ndim else 1, prod(rows.shape[1:]))
+                if layout[0] == "box":
+                    columns.append(matrix(rows, layout[1]))
+                    continue
+                rows = matrix(rows, len(layout[1]))
+                for size, first, column in zip(*layout[1:], rows.T, strict=True):
+                    columns.append(OneHot(size, first).rows(column).dense(size))
+            flat = np.hstack(columns)
+        return self.features.rows(flat)
+
+
+def leaves(layout: Layout, observation: Any, what: str = "observations") -> Iterator[tuple[Layout, Any]]:
+    """Yield the boxes and whole numbers of a layout, each with its part of an observation."""
+    kind, parts = layout[:2]
+    if kind == "dict":
+        keys = [key for key, _ in parts]
+        if not isinstance(observation, dict) or set(observation) != set(keys):
+            got = sorted(map(str, observation)) if isinstance(observation, dict) else observation
+            raise bad_request(f"The {what}", f"be a dictionary with {keys}", got)
+        for key, part in parts:
+            yield from leaves(part, observation[key], f"{key!r} of {what}")
+    elif kind == "tuple":
+        if not isinstance(observation, tuple | list) or len(observation) != len(parts):
+            raise bad_request(f"The {what}", f"be a tuple of {len(parts)} parts", observation)
+        for i, part in enumerate(parts):
+            yield from leaves(part, observation[i], f"part {i} of {what}")
+    else:
+        yield layout, observation
+
+
+def layout_of(space: Any) -> tuple[Layout, Array, Array]:
+    """Return the layout of a Gymnasium space, and the bounds of its flattened observations, (dimensions,) each."""
+    name = type(space).__name__
+    if name == "Box":
+        return ["box", prod(space.shape)], np.ravel(space.low).astype(float), np.ravel(space.high).astype(float)
+    if name in ("Discrete", "MultiDiscrete"):
+        sizes = np.ravel(space.n if name == "Discrete" else space.nvec).astype(int).tolist()
+        first = np.ravel(space.start).astype(int).tolist()
+        return ["whole", sizes, first], np.zeros(sum(sizes)), np.ones(sum(sizes))
+    if name not in ("Dict", "Tuple"):
+        rule = "be Discrete, MultiDiscrete, Box, Dict or Tuple"
+        raise bad_request("The observation space", rule, Unquoted(name), "Use a function of your own: Own(function).")
+    spaces = space.spaces.values() if name == "Dict" else space.spaces
+    if not spaces:
+        raise bad_request("An observation space", "have at least one part", Unquoted(f"{name}()"))
+    layouts, low, high = zip(*map(layout_of, spaces), strict=True)
+    parts = [[key, layout] for key, layout in zip(space.spaces, layouts, strict=True)] if name == "Dict" else layouts
+    return [name.lower(), list(parts)], np.concatenate(low), np.concatenate(high)

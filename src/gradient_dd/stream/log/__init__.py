@@ -1,7 +1,8 @@
-"""Logs as streams of transitions: one reader for every form, columns found by name, bad rows refused with their number.
+"""Logs as streams of transitions: one reader for every format, columns found by name, errors with the row's number.
 
-columns  which column has which role          sources  files, frames, arrays and Minari datasets in pieces
-cells    what the cells of a column may be     rows     rows as transitions       reader  all of it, with features
+sources  files, frames, arrays and Minari datasets in pieces     columns  the role of each column, and the actions
+cells    numbers, flags and names in cells                       rows     rows as transitions
+reader   the whole log, with features
 """
 
 from gradient_dd.stream.log.columns import LogColumns, listed

@@ -1,7 +1,6 @@
-"""What the cells of a column may be: numbers, flags, names of episodes. Anything else is refused with its row.
+"""Cells of a column as numbers, flags, names of episodes or actions. Other cells are errors that name the row.
 
-A cell of text counts as what it spells, so that a CSV file, whose cells are all text, says the same as other forms of
-the log.
+A cell of text counts as what it spells: a CSV file, whose cells are all text, gives the same rows as other formats.
 """
 
 import re
@@ -15,42 +14,43 @@ import numpy as np
 from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.errors import Unquoted, bad_request
 
-MISSING = (  # texts that stand for nothing
+MISSING = (  # texts of missing cells
     *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "NULL", "null"),
     *("None", "<NA>", "NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
 NO_NAMES = ("true", "false", "inf", "infinity")  # texts that are a flag or a number in other forms of a log
-EXACT = 2**53  # floats above this leave out whole numbers, so that two episodes may have become one
+EXACT = 2**53  # floats above this skip whole numbers, so that two episodes may have become one
 FLOAT = re.compile(r"[+-]?\d+(\.\d*(e[+-]?\d+)?|e[+-]\d+)", re.IGNORECASE)  # as programs write a float
 NAME = "be a whole number or the name of an episode"
 PLAIN = "biuf"  # types of NumPy arrays that hold real numbers
-CELLS = "OUT"  # types of NumPy arrays whose cells are seen one by one: objects and text
+CELLS = "OUT"  # types of NumPy arrays whose cells are checked one by one: objects and text
 KINDS = {"c": "complex numbers", "M": "dates", "m": "durations", "S": "bytes", "V": "records", "b": "flags"}
 
 
 def objects(cells: list[Any]) -> Any:
-    """Return cells as an array of objects, (n,), whatever the cells are."""
+    """Return cells of any type as an array of objects, (n,)."""
     return np.fromiter(cells, dtype=object, count=len(cells))
 
 
 def as_column(name: Any, values: Any) -> Any:
-    """Return a column as an array whose cells are what they were; a masked cell is missing.
+    """Return a column as an array with unchanged cells; a masked cell is missing.
 
-    NumPy alone would make text of whole numbers beside text, and floats of large whole numbers.
+    NumPy alone would turn whole numbers next to text into text, and large whole numbers into floats.
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         cells = np.array(values.data, dtype=object)
         cells[np.ma.getmaskarray(values)] = None
         return cells
-    if isinstance(values, list | tuple) and len(set(map(type, values))) > 1:
+    listed = isinstance(values, list | tuple)
+    if listed and len(set(map(type, values))) > 1:
         return objects(list(values))
     try:
         array = np.asarray(values)
-    except Exception:  # lists of several lengths, or an object that cannot be made an array
-        if isinstance(values, list | tuple):
+    except Exception:  # lists of several lengths, or an object that NumPy cannot convert
+        if listed:
             return objects(list(values))
         raise bad_request(f"The column {name!r}", "be an array", values) from None
-    if array.dtype.kind == "f" and isinstance(values, list | tuple) and int in set(map(type, values)):
+    if listed and array.dtype.kind == "f" and array.size and type(values[0]) is int:  # too large for NumPy's integers
         return objects(list(values))
     if array.ndim == 0 and array.dtype.kind not in "biufU":
         raise bad_request(f"The column {name!r}", "be an array", values)
@@ -77,7 +77,7 @@ def from_arrow(column: Any) -> Any:
 
 
 def number_of(cell: Any) -> float | None:
-    """Return a cell as a number: NaN if the cell is missing, None if it is something else."""
+    """Return a cell as a number: NaN if the cell is missing, None if it is not a number."""
     if isinstance(cell, str):
         word = cell.strip()
         if word in MISSING:
@@ -99,29 +99,26 @@ def number_of(cell: Any) -> float | None:
 
 
 def is_missing(cell: Any) -> bool:
-    """Return whether a cell that is not text stands for nothing; pandas has objects of its own for that."""
+    """Return whether a cell that is not text is missing; pandas has its own objects for missing cells."""
     not_itself = isinstance(cell, float | np.floating | np.datetime64) and cell != cell
     return not_itself or cell is None or type(cell).__name__ in ("NAType", "NaTType", "MaskedConstant")
 
 
 def text_of(cell: Any) -> str | None:
     """Return the text of a cell of a column of text; None if the cell is missing."""
-    word = cell.strip() if isinstance(cell, str) else None if is_missing(cell) else written(cell)
-    return None if word is None or word in MISSING else word
-
-
-def written(cell: Any) -> str:
-    """Return a cell as text; Python does not write out whole numbers of more than 4,300 digits."""
+    if not isinstance(cell, str) and is_missing(cell):
+        return None
     try:
-        return str(cell)
-    except Exception:  # `str` of a user's own class may raise anything
+        word = str(cell).strip()
+    except Exception:  # `str` of a user's class may raise anything, and `str` of an integer with 4,301 digits does
         if isinstance(cell, int):
             return hex(cell)
         raise bad_request("A cell of a log", "be a number or text", cell) from None
+    return None if word in MISSING else word
 
 
 def is_text(values: Any) -> bool:
-    """Return whether a column is of text: at least half of the cells that are not missing spell no number."""
+    """Return whether at least half of the cells of a column that are not missing are text and spell no number."""
     if values.ndim != 1 or values.dtype.kind not in CELLS:
         return False
     cells = [cell for cell in values.tolist() if not is_list(cell) and text_of(cell) is not None]
@@ -154,9 +151,8 @@ def as_matrix(name: str, values: Any, first: int, width: int | None) -> tuple[Ar
     if values.dtype.kind == "O" and values.ndim == 1:
         values, sizes = unpacked(values, width)
     elif values.ndim > 2:
-        raise bad_request(
-            f"Column {name!r}", "have a number or a list of numbers in each row", Unquoted(f"{values.shape}")
-        )
+        rule = "have a number or a list of numbers in each row"
+        raise bad_request(f"Column {name!r}", rule, Unquoted(f"{values.shape}"))
     else:
         values = values.reshape(len(values), -1)
         sizes = np.full(len(values), values.shape[1])
@@ -179,9 +175,8 @@ def unpacked(values: Any, width: int | None) -> tuple[Any, Integers]:
         if quick.ndim == 2 and quick.dtype.kind in PLAIN:
             return quick, np.full(len(quick), quick.shape[1])
     rows = [list(cell) if is_list(cell) else [cell] for cell in values]
-    sizes = np.array(
-        [-1 if not is_list(cell) and is_missing(cell) else len(row) for cell, row in zip(values, rows, strict=True)]
-    )
+    given = [is_list(cell) or not is_missing(cell) for cell in values]
+    sizes = np.where(given, list(map(len, rows)), -1)
     if width is None:
         width = int(sizes[sizes >= 0][0]) if (sizes >= 0).any() else 1
     blank = [None] * width
@@ -195,12 +190,15 @@ def is_list(cell: Any) -> bool:
 
 
 def as_actions(values: Any) -> Any:
-    """Return actions as a policy gets them: whole numbers as integers in every form of a log, others as they are."""
+    """Return actions as a policy gets them: whole numbers as integers in every format, others unchanged."""
     if values.dtype.kind in CELLS and values.ndim == 1:
         found = list(map(number_of, values.tolist()))
         if None not in found:
             numbers = np.array(found, float)
-            large = (np.abs(numbers) >= EXACT).any() and all(map(spells_whole, values.tolist()))
+            large = (np.abs(numbers) >= EXACT).any() and all(
+                re.fullmatch(r"\s*[+-]?\d+\s*", cell) if isinstance(cell, str) else isinstance(cell, Integral)
+                for cell in values.tolist()
+            )
             values = np.array([int(cell) for cell in values.tolist()]) if large else numbers
     if values.dtype.kind == "b":
         return values.astype(np.int64)
@@ -208,16 +206,11 @@ def as_actions(values: Any) -> Any:
     return values.astype(np.int64) if whole else values
 
 
-def spells_whole(cell: Any) -> bool:
-    """Return whether a cell is a whole number, or spells one digit by digit."""
-    return bool(re.fullmatch(r"\s*[+-]?\d+\s*", cell)) if isinstance(cell, str) else isinstance(cell, Integral)
-
-
 def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Booleans, str]:
-    """Return the names of episodes as they are, (n,), which of them are missing, and their type.
+    """Return the names of episodes, (n,), which of them are missing, and their type.
 
-    The type is "number", "text" or "date", and "" while all names are missing. A column has names of one type; `known`
-    is the type of the names before.
+    The type is "number", "text" or "date", and "" as long as all names are missing. A column has names of one type;
+    `known` is the type of the names in the rows before.
     """
     kind = values.dtype.kind
     if values.ndim != 1 or kind not in "iufM" + CELLS:
@@ -242,7 +235,7 @@ def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Boole
 
 
 def kind_of_name(cell: Any) -> str | None:
-    """Return the type of a name of an episode: "" if it is missing, None if it is no name."""
+    """Return the type of a name of an episode: "" if it is missing, None if it is not a name."""
     if isinstance(cell, str):
         word = cell.strip()
         if word in MISSING or word.lower() in ("nan", "null", "none"):
@@ -257,5 +250,5 @@ def kind_of_name(cell: Any) -> str | None:
         return None
     if isinstance(cell, Decimal) and not cell.is_finite():
         return None
-    size: Any = abs(cell)  # compared as it is: a fraction may be too large for a float
+    size: Any = abs(cell)  # not converted: a fraction may be too large for a float
     return "number" if isinstance(cell, Integral) or size <= EXACT else None

@@ -1,9 +1,13 @@
-"""Which column of a log has which role: named by the user, or found by its usual name, and always printed.
+"""The roles of the columns of a log: named by the user or found by usual names, and always printed; and its actions.
 
 observation   obs_0 obs_1 …, x0 x1 …, feature_0 …, state_0 …; or one column, of numbers or of lists: obs, x, state
 next          the same with next_ in front, or x_next; without them, the next row of the episode
 action, reward, discount, terminated, truncated, done, episode
 rho           importance ratios; or propensities of the action taken: target_probability, behaviour_probability
+
+An action with a name has a number: whole numbers from 0 on are their own numbers, other names are numbered in sorted
+order. The features of an action taken are 0s and a 1. Measured actions, such as a force, are features: 1, a and a² of
+each of their columns.
 """
 
 import re
@@ -12,7 +16,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
+import numpy as np
+
+from gradient_dd.arrays import LARGEST, Array
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, show, unknown
+from gradient_dd.stream.log.cells import EXACT, as_actions, as_matrix, number_of, text_of
 
 USUAL = {  # the usual names of each role, in lower case; the first is ours
     "action": ("action", "actions", "act", "a"),
@@ -32,9 +40,11 @@ USUAL = {  # the usual names of each role, in lower case; the first is ours
 STEMS = ("obs", "observation", "observations", "x", "feature", "features", "state", "s")
 FEATURE_STEMS = ("x", "feature", "features")  # columns of these names are taken as features as they are
 SEVERAL = ("observation", "next")  # roles of several columns
-NO_STATE = re.compile(r"action|^act_|decision|choice|treatment|^arm$|^move$|^next|^pi_|reward")  # no hint for a state
-MOST = 50  # columns of a hint
+NO_STATE = re.compile(r"action|^act_|decision|choice|treatment|^arm$|^move$|^next|^pi_|reward")  # not hinted as states
 OTHER_WORDS = {"next_observation": "next", "behavior_probability": "behaviour_probability"}  # for roles
+MOST_ACTIONS = 1000  # different actions that have names; more numbers are measurements
+MOST_SHOWN = 20  # names in a sentence
+MOST_BROKEN = 20  # different numbers, not all of them whole, that are still names
 
 
 @dataclass(frozen=True)
@@ -57,41 +67,36 @@ class LogColumns:
 
     @property
     def single(self) -> dict[str, str]:
-        """The roles that have one column, and that column."""
+        """The roles of one column, each with its column."""
         return {role: name for role in USUAL if (name := getattr(self, role)) is not None}
 
     @property
     def used(self) -> list[str]:
-        """All columns that have a role."""
+        """All columns with a role."""
         return list(dict.fromkeys([*self.observation, *self.next, *self.single.values()]))
 
     @property
     def are_features(self) -> bool:
-        """Whether the observations are features already, by their name."""
+        """Whether the observations are features already, judged by their name."""
         return re.sub(r"[_.]?\d+$", "", self.observation[0].lower()) in FEATURE_STEMS
 
-    def one_step(self, discount: float) -> bool:
-        """Return whether every row is an episode of its own: γ is 0, and no column tells of episodes."""
-        told = (self.discount, self.terminated, self.truncated, self.done, self.episode)
-        return discount == 0.0 and not any(told)
-
     def stated(self) -> list[str]:
-        """Return a sentence for each role: which column has it."""
+        """Return a sentence for each role that names its columns."""
         after = listed(self.next) if self.next else "the next row of the episode"
         found = [f"Observations are {listed(self.observation)}.", f"The next observation is {after}."]
         return found + [f"{role.replace('_', ' ').capitalize()} is {name!r}." for role, name in self.single.items()]
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """Return names as text, the middle ones left out."""
-    return (
-        ", ".join(map(show, names)) if len(names) <= 4 else f"{show(names[0])}, {show(names[1])}, …, {show(names[-1])}"
-    )
+    """Return names as text, without the middle of a long list."""
+    shown = list(map(show, names))
+    return ", ".join(shown if len(shown) <= 4 else [*shown[:2], "…", shown[-1]])
 
 
 def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumns:
-    """Return the columns of a log that has these names; `given` are the columns that the user named, by role."""
-    chosen = named_columns(names, {} if given is None else given)
+    """Return the columns of a log by role, from their names; `given` are the columns that the user named, by role."""
+    given = {} if given is None else given
+    chosen = named_columns(names, given)
     lower = {name.lower(): name for name in reversed(names)}
     for role, usual in USUAL.items():
         if role not in chosen:
@@ -101,24 +106,21 @@ def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumn
     following = chosen.setdefault("next", by_stem(free, "next"))
     if not observation:
         likely = [name for name in free if len(name) < 40 and not NO_STATE.search(name.lower())]
-        hint = (
-            f"Name them: --column observation={repr(','.join(likely))[1:-1]}, or columns={{'observation': {likely}}}."
-        )
+        shown = repr(",".join(likely))[1:-1]
+        hint = f"Name them: --column observation={shown}, or columns={{'observation': {likely}}}."
         got = Unquoted(listed(tuple(names)) or "none")
-        raise bad_request(
-            "A log", "have observations, such as obs_0, obs_1, …", got, hint if 0 < len(likely) <= MOST else ""
-        )
+        hint = hint if 0 < len(likely) <= 50 else ""
+        raise bad_request("A log", "have observations, such as obs_0, obs_1, …", got, hint)
     if chosen["reward"] is None:
         raise missing("A column of rewards", "reward", names)
     if following and len(following) != len(observation):
         got = Unquoted(f"{len(following)} for {len(observation)}")
-        raise bad_request("The columns of the next observation", "be as many as those of the observation", got)
-    apart = given_numbers(following) != given_numbers(observation)
-    if following and apart and not {*SEVERAL} & {*(given or {})}:
+        raise bad_request("The columns of the next observation", "be as many as the columns of the observation", got)
+    ends = [[int(k) for name in group for k in re.findall(r"\d{1,9}$", name)] for group in (observation, following)]
+    if following and ends[0] != ends[1] and not {*SEVERAL} & {*given}:
         got = Unquoted(f"{listed(following)} for {listed(observation)}")
-        raise bad_request(
-            "The columns of the next observation", "have the same numbers as those of the observation", got
-        )
+        rule = "have the same numbers as the columns of the observation"
+        raise bad_request("The columns of the next observation", rule, got)
     found = LogColumns(**chosen)
     return replace(found, unused=tuple(name for name in names if name not in found.used))
 
@@ -135,7 +137,7 @@ def named_columns(names: list[str], given: Any) -> dict[str, Any]:
         ordered = isinstance(value, Iterable) and not isinstance(value, str | Mapping | Set)
         try:
             several = list(value) if ordered else [value]
-        except TypeError:  # an array without dimensions says that it can be iterated over
+        except TypeError:  # an array without dimensions claims to be iterable
             several = [value]
         most = len(several) if role in SEVERAL else 1
         texts = all(isinstance(name, str) for name in several)
@@ -150,31 +152,158 @@ def named_columns(names: list[str], given: Any) -> dict[str, Any]:
 
 
 def by_stem(names: list[str], before: str) -> tuple[str, ...]:
-    """Return the columns obs_0, obs_1, … or the one column obs, for the first stem that has any."""
+    """Return the columns obs_0, obs_1, … or the one column obs, of the first stem with any."""
     for stem in STEMS:
-        stems = [stem] if not before else [f"{before}_{stem}", f"{before}{stem}", f"{stem}_{before}", before]
-        for word in stems:
-            numbered = [
-                (int(m[1]), name) for name in names if (m := re.fullmatch(rf"{word}[_.]?(\d{{1,9}})", name.lower()))
-            ]
-            if numbered:
-                return tuple(name for _, name in sorted(numbered))
-            single = [name for name in names if name.lower() == word]
-            if single:
+        words = [stem] if not before else [f"{before}_{stem}", f"{before}{stem}", f"{stem}_{before}", before]
+        for word in words:
+            found = [(re.fullmatch(rf"{word}[_.]?(\d{{1,9}})", name.lower()), name) for name in names]
+            if numbered := sorted((int(match[1]), name) for match, name in found if match):
+                return tuple(name for _, name in numbered)
+            if single := [name for name in names if name.lower() == word]:
                 return (single[0],)
     return ()
 
 
-def given_numbers(names: tuple[str, ...]) -> list[int]:
-    """Return the numbers at the end of names such as obs_0 and obs_1."""
-    return [int(found[0]) for name in names if (found := re.search(r"\d{1,9}$", name))]
-
-
 def missing(what: str, wanted: str, names: list[str]) -> BadRequestError:
-    """Return the error for a column that the log does not have, with the nearest name that it has."""
-    close = get_close_matches(wanted.lower(), [name.lower() for name in names], n=1, cutoff=0.5)
-    original = next((name for name in names if close and name.lower() == close[0]), None)
+    """Return the error for a column that is not in the log, with the closest name in the log."""
+    lower = {name.lower(): name for name in reversed(names)}
+    close = get_close_matches(wanted.lower(), lower, n=1, cutoff=0.5)
     hint = f"Columns: {', '.join(map(show, names[:20]))}. Name it with --column."
-    if original:
-        hint = f"Did you mean {show(original)}?"
+    if close:
+        hint = f"Did you mean {show(lower[close[0]])}?"
     return BadRequestError(f"{what} must be in the log. Got none of that name. {hint}")
+
+
+@dataclass(frozen=True)
+class Actions:
+    """The actions of a log.
+
+    names  of all actions, in the order of a policy's columns; () if actions are measured
+    width  columns of a measured action, else 1
+    text   whether some name is text; then all are, including numbers
+    note   a sentence about actions that are spelled in several ways
+    """
+
+    names: tuple[Any, ...]
+    width: int = 1
+    text: bool = False
+    note: str = ""
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of an action."""
+        return len(self.names) or 1 + 2 * self.width
+
+    @property
+    def named(self) -> bool:
+        """Whether actions have names, so that a policy gives a probability for each."""
+        return bool(self.names)
+
+    @property
+    def counted(self) -> bool:
+        """Whether actions are whole numbers from 0 on."""
+        return self.names == tuple(range(len(self.names)))
+
+    @property
+    def order(self) -> str:
+        """The order of a policy's columns as a sentence; empty if actions are counted or measured."""
+        if self.counted or not self.named:
+            return ""
+        shown = ", ".join(map(show, self.names[:MOST_SHOWN]))
+        return f"Actions, in the order of a policy's columns: {shown}{', …' * (len(self.names) > MOST_SHOWN)}."
+
+    def with_more(self, names: Iterable[Any]) -> "Actions":
+        """Return these actions and others, which a policy knows but the log never takes."""
+        more = [name for name in names if name not in self.names]
+        return replace(self, names=sorted_names({*self.names, *more})) if more else self
+
+    def numbers(self, what: str, values: Any) -> Array:
+        """Return the numbers of actions (n, 1), or measured actions (n, width); NaN where unknown."""
+        found = np.asarray(values) if self.text else as_actions(np.asarray(values))
+        if not self.named:
+            numbers, _ = as_matrix(what, found, 0, self.width)
+            return np.asarray(np.where(np.abs(numbers) <= LARGEST, numbers, np.nan))
+        if found.ndim != 1:
+            raise bad_request(what, "have one action in each row", Unquoted(f"an array {found.shape}"))
+        if found.dtype.kind == "f":  # a larger float may be one of several whole numbers
+            found = np.where(np.abs(found) < EXACT, found, np.nan)
+        place = {name: k for k, name in enumerate(self.names)}
+        if self.text:
+            texts, each = distinct(found)
+            return np.array([place.get(as_text(one), np.nan) for one in texts], float)[each][:, None]
+        seen, where = np.unique(found, return_inverse=True) if found.dtype.kind in "iufU" else distinct(found)
+        return np.array([place.get(plain(one), np.nan) for one in seen], float)[where][:, None]
+
+    def features(self, numbers: Array) -> Array:
+        """Return the features of actions taken, (n, n_features)."""
+        if not self.named:
+            return np.column_stack([np.ones(len(numbers)), numbers, numbers**2])
+        return np.eye(len(self.names))[numbers[:, 0].astype(np.int64)]
+
+
+def plain(name: Any) -> Any:
+    """Return a name as plain Python."""
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def distinct(cells: Any) -> tuple[list[Any], Any]:
+    """Return the different cells of a column of objects, and which of them each cell is."""
+    place: dict[Any, int] = {}
+    try:
+        where = np.array([place.setdefault(plain(cell), len(place)) for cell in cells], np.int64)
+    except TypeError:  # a list or a dictionary has no hash
+        odd = next(cell for cell in cells if not isinstance(plain(cell), str | int | float | None))
+        raise bad_request("An action", "be a number or text", odd) from None
+    return list(place), where
+
+
+def as_text(name: Any) -> str | None:
+    """Return the name of an action as text, a whole number as it is written; None if it is missing."""
+    name = plain(name)
+    whole = isinstance(name, float) and abs(name) < LARGEST and name == int(name)
+    return text_of(int(name) if whole else name)
+
+
+def sorted_names(names: set[Any]) -> tuple[Any, ...]:
+    """Return names in order; of whole numbers from 0 on, all up to the largest."""
+    whole = all(isinstance(name, int) and not isinstance(name, bool) for name in names)
+    if whole and names and min(names) >= 0 and max(names) < MOST_ACTIONS:
+        return tuple(range(max(names) + 1))
+    return tuple(sorted(names, key=lambda name: (isinstance(name, str), name)))
+
+
+def find_actions(column: str, pieces: Iterable[Any]) -> Actions:
+    """Return the actions of a log, from the name and the pieces of its column of actions."""
+    seen: set[Any] = set()
+    texts: set[str | None] = set()
+    for values in pieces:
+        if not len(values):
+            continue
+        if values.ndim > 1 or isinstance(values[0], list | tuple | np.ndarray):
+            return Actions((), as_matrix(column, values, 0, None)[0].shape[1])
+        cells = as_actions(values)
+        found = np.unique(cells).tolist() if cells.dtype.kind in "iufU" else distinct(cells)[0]
+        seen |= {name for name in found if name is not None and name == name and name not in (np.inf, -np.inf)}
+        texts |= {as_text(name) for name in (distinct(values)[0] if values.dtype.kind in "OU" else found)}
+        if len(seen) > MOST_ACTIONS:
+            break
+    if any(not isinstance(name, str | int | float) for name in seen):
+        raise bad_request(f"Column {column!r}", "have numbers or names of actions", show(next(iter(seen))))
+    if any(isinstance(name, str) for name in seen):
+        if len(seen) > MOST_ACTIONS:
+            got = Unquoted(f"more in column {column!r}")
+            raise bad_request("The number of different actions", f"be at most {MOST_ACTIONS:,}", got)
+        return Actions(sorted_names(texts - {None}), text=True)
+    broken = any(name != int(name) for name in seen)
+    if len(seen) > (MOST_BROKEN if broken else MOST_ACTIONS):
+        return Actions((), 1)
+    if any(isinstance(name, float) and abs(name) >= EXACT for name in seen):
+        rule = "have whole numbers below 2**53 where they are stored as floats, which cannot hold larger ones exactly"
+        raise bad_request(f"Column {column!r}", rule, max(seen), "Store the actions as integers or as text.")
+    names = sorted_names({int(one) if isinstance(one, float) and not broken else one for one in seen})
+    spellings: dict[float | None, list[str]] = {}  # such as 1 and 01
+    for text in sorted(text for text in texts if text is not None):
+        spellings.setdefault(number_of(text), []).append(text)
+    several = [" and ".join(map(repr, some)) for some in spellings.values() if len(some) > 1]
+    note = f"Column {column!r} spells one action in several ways: {', '.join(several[:3])}." if several else ""
+    return Actions(names, note=note)

@@ -1,4 +1,4 @@
-"""Reads a log of any form as transitions with features, for `evaluate_log`."""
+"""Reads a log of any format as transitions with features, for `evaluate_log`."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -12,8 +12,7 @@ from gradient_dd.arrays import Array
 from gradient_dd.errors import Unquoted, bad_request, boolean, number
 from gradient_dd.stream.features import Categories, Features, map_of
 from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
-from gradient_dd.stream.log.actions import find_actions
-from gradient_dd.stream.log.columns import LogColumns, find_columns, missing
+from gradient_dd.stream.log.columns import find_actions, find_columns, missing
 from gradient_dd.stream.log.rows import LogRows, ReadCounts, RowReader
 from gradient_dd.stream.log.sources import Source, open_log
 
@@ -29,6 +28,7 @@ class LogReader:
               after the step is "next_a", if the log has next observations
     signals   further columns of numbers that belong to the step, such as other rewards; `carried` begins with them
     ratios    whether rows have the ratios of the log's own columns, if they have no actions
+    files     the files of each part of the log; no episode spans two parts
     """
 
     def __init__(
@@ -49,39 +49,32 @@ class LogReader:
         self.columns = replace(found, unused=tuple(name for name in found.unused if name not in more))
         if actions and found.action is None:
             raise missing("With a target policy, a column of the role 'action'", "action", self.source.names)
-        self.actions = find_actions(self.source, str(found.action)) if actions else None
-        self.discount = checked_discount(self.columns, discount)
+        self.actions = None
+        if actions:
+            name = str(found.action)
+            self.actions = find_actions(name, (chunk[name] for chunk in self.source.chunks([name], name)))
+        if discount is None and found.discount is None:
+            hint = "Give discount=0.99, or --discount 0.99."
+            raise bad_request("'discount'", "be given unless the log has a column of discounts", Unquoted("none"), hint)
+        self.discount = 1.0 if discount is None else number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
         self.skip = boolean("'skip_bad_rows'", skip_bad_rows)
         self.words: dict[str, dict[str, int]] = {}  # the texts of each column of text, and their numbers
         self.seconds, self.last = 0.0, ReadCounts()
-        self._first, self._parts = [0], {0: [self.source]}
-        self._parts = dict(enumerate(self._split()))
+        self._first = [0]
+        self.files = dict(enumerate(self._split()))
         self._first = [0, *itertools.accumulate(self.sizes)]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a worker needs; the files of a part are sent with the part, and opened again."""
-        return self.__dict__ | {"last": ReadCounts(), "source": None, "_parts": {}}
-
-    @property
-    def parts(self) -> int:
-        """Number of parts of the log: no episode spans two of them."""
-        return len(self._parts)
+        return self.__dict__ | {"last": ReadCounts(), "source": None, "files": {}}
 
     @property
     def sizes(self) -> list[int]:
         """Rows of each part, 0 if unknown."""
-        return [sum(one.rows for one in files) for files in self._parts.values()]
-
-    def files(self, part: int) -> list[Source]:
-        """Return the files of a part."""
-        return self._parts[part]
-
-    def take(self, part: int, files: list[Source]) -> None:
-        """Take the files of a part, on a worker."""
-        self._parts[part] = files
+        return [sum(one.rows for one in files) for files in self.files.values()]
 
     def _split(self) -> list[list[Source]]:
-        """Return the files of each part; a log that is no large folder is one part."""
+        """Return the files of each part; a log that is not a large folder is one part."""
         files = [one for one in self.source.files if one.rows]
         if len(files) < 2 or sum(one.rows for one in files) <= SMALL:
             return [[self.source]]
@@ -97,37 +90,32 @@ class LogReader:
         return found
 
     def _new_pass(self, part: int = 0) -> RowReader:
-        after = tuple(self._name_after(name) for name in self.carried) if self.columns.next else ()
-        before = replace(
-            self.columns, observation=(*self.columns.observation, *self.carried), next=(*self.columns.next, *after)
-        )
-        return RowReader(before, self.discount, self.skip, self.actions, self.words, self.ratios, self._first[part])
-
-    def _name_after(self, name: str) -> str:
-        """Return the column that has after a step what `name` has before it; the value of a signal is not used."""
-        after = f"next_{name}"
-        if name in self.signals:
-            return name
-        if after not in self.source.names:
-            raise missing(f"If the log has next observations, the column {after!r}", after, self.source.names)
-        return after
+        columns = self.columns
+        after = columns.next
+        if after:  # the value of a signal after the step is not used
+            after += tuple(name if name in self.signals else f"next_{name}" for name in self.carried)
+        for name in after if self.source else ():
+            if name not in self.source.names:
+                raise missing(f"If the log has next observations, the column {name!r}", name, self.source.names)
+        columns = replace(columns, observation=(*columns.observation, *self.carried), next=after)
+        return RowReader(columns, self.discount, self.skip, self.actions, self.words, self.ratios, self._first[part])
 
     def tables(self, part: int | None = None) -> Iterator[LogRows]:
         """Yield the transitions of the log, or of a part, with observations as in the log and carried columns."""
         found = self._new_pass(part or 0)
         self.last = found.counts
-        sources = [self.source] if part is None else self._parts[part]
-        chunks = (chunk for one in sources for chunk in one.chunks(found.needed, self.columns.episode))
-        yield from found.read(self._timed(chunks))
+        sources = [self.source] if part is None else self.files[part]
 
-    def _timed(self, chunks: Iterator[Any]) -> Iterator[Any]:
-        while True:
+        def chunks() -> Iterator[Any]:
             begin = perf_counter()
-            chunk = next(chunks, None)
+            for one in sources:
+                for chunk in one.chunks(found.needed, self.columns.episode):
+                    self.seconds += perf_counter() - begin
+                    yield chunk
+                    begin = perf_counter()
             self.seconds += perf_counter() - begin
-            if chunk is None:
-                return
-            yield chunk
+
+        yield from found.read(chunks())
 
     def first_rows(self) -> Array:
         """Return the observations of the first transitions."""
@@ -169,7 +157,7 @@ class LogReader:
         return [list(self.words[name]) if name in self.words else None for name in self.columns.observation]
 
     def feature_map(self, features: Any) -> tuple[Features, str]:
-        """Return the feature map that the user names, and a sentence about it."""
+        """Return the feature map that the user names or gives, and a sentence about it."""
         first = self.first_rows()
         if not self.words or not isinstance(features, str):
             return map_of(features, self.decoded(first), self.states)
@@ -180,7 +168,7 @@ class LogReader:
         return Categories(self.texts, inner, spread), f"{sentence[:-1]}; columns of text are categories."
 
     def stated_after(self, done: ReadCounts) -> list[str]:
-        """Return what is unusual about the form of the log, and which rows a pass omitted."""
+        """Return sentences about an unusual format of the log, and about the rows that a pass omitted."""
         notes = self.source.note, self.actions.note if self.actions else ""
         found = [note for note in notes if note]
         if done.n_skipped:
@@ -189,11 +177,3 @@ class LogReader:
         if count := done.dropped.count:
             found.append(f"{count:,} rows were omitted because their next observation is unknown.")
         return found
-
-
-def checked_discount(columns: LogColumns, discount: float | None) -> float:
-    """Return γ, which must be given unless the log has a column of discounts; γ is then not used."""
-    if discount is None and columns.discount is None:
-        hint = "Give discount=0.99, or --discount 0.99."
-        raise bad_request("'discount'", "be given unless the log has a column of discounts", Unquoted("none"), hint)
-    return 1.0 if discount is None else number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)

@@ -1,7 +1,7 @@
-"""The rows of a log as transitions: ratios, discounts, next observations, episodes, and what is wrong with a row.
+"""The rows of a log as transitions: ratios, discounts, next observations, episodes, and errors of single rows.
 
-Rows are numbered from 0, the first row of data. A row that is wrong is refused with its number. With `skip` the row is
-left out instead, and counted, and so is the transition that would lead into it.
+Rows are numbered from 0, the first row of data. A bad row is an error that names it. With `skip` the row is omitted and
+counted, and so is the transition that leads to it.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,8 @@ from gradient_dd.arrays import LARGEST, Array, Booleans, Integers
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.stream.features.sparse import MOST_WORDS
 from gradient_dd.stream.log import sources
-from gradient_dd.stream.log.actions import Actions
 from gradient_dd.stream.log.cells import as_matrix, as_names, as_numbers, is_text, text_of
-from gradient_dd.stream.log.columns import LogColumns
+from gradient_dd.stream.log.columns import Actions, LogColumns
 from gradient_dd.stream.log.sources import Chunk
 
 TINY = float(np.finfo(float).tiny)
@@ -32,8 +31,8 @@ BOUNDS = {FINITE: (-LARGEST, LARGEST), FLAG: (0, 1), DISCOUNT: (0, 1), RATIO: (0
 class LogRows:
     """Checked columns of some rows of a log: observations (n, d), everything else (n,).
 
-    action     (n, k) the numbers of the actions taken, (n, 0) unless they are asked for
-    behaviour  (n,) probability of the action taken, NaN where the log does not tell or it is not asked for
+    action     (n, k) the numbers of the actions taken, (n, 0) unless read
+    behaviour  (n,) probability of the action taken, NaN if unknown or not read
     """
 
     row: Integers
@@ -93,7 +92,7 @@ class RewardSums:
 
 @dataclass
 class ReadCounts:
-    """What a pass over a log, or over a part of it, found.
+    """The counts of a pass over a log or a part of it.
 
     rows     rows read;  skipped  the first bad rows, and their columns;  n_skipped  how many were bad
     dropped  rewards of rows whose next observation is unknown;  used  rewards of the others
@@ -167,7 +166,7 @@ class RowReader:
                 yield ready
 
     def _checked(self, chunk: Chunk) -> LogRows:
-        """Return the good rows of a piece; `following` is a place-holder if the log has no next observations."""
+        """Return the good rows of a piece; `following` is a placeholder if the log has no next observations."""
         columns, n = self.columns, len(chunk[self.columns.reward])
         self._bad = np.zeros(n, bool)
         row = np.arange(self.row, self.row + n)
@@ -190,7 +189,7 @@ class RowReader:
         return found.part(~self._bad) if self._bad.any() else found
 
     def _matrix(self, chunk: Chunk, names: tuple[str, ...], needed: Booleans) -> Array:
-        """Return columns of numbers or of lists side by side, (n, d); a column is as wide as in the rows before."""
+        """Return columns of numbers or lists side by side, (n, d); a column keeps the width of the rows before."""
         parts = []
         for name, first in zip(names, self.columns.observation, strict=True):
             if self.row == 0 and first == name and first not in self.words and is_text(chunk[name]):
@@ -210,24 +209,21 @@ class RowReader:
         return np.ascontiguousarray(np.hstack(parts))
 
     def _places(self, chunk: Chunk, name: str, words: dict[str, int], needed: Booleans) -> Array:
-        """Return a column of text as the places of the texts among all that were seen, (n, 1)."""
+        """Return a column of text as the places of its texts among all texts so far, (n, 1)."""
         texts = [text_of(cell) for cell in chunk[name].tolist()]
         missing = np.array([text is None for text in texts])
         self._refuse(name, needed & missing, "contain text, as in the rows before", chunk[name])
         found = [-1 if text is None else words.setdefault(text, len(words)) for text in texts]
         if len(words) > MOST_WORDS:
-            rule = f"have at most {MOST_WORDS:,} different texts"
-            raise bad_request(
-                f"Column {name!r}", rule, Unquoted(f"{len(words):,}"), "A different text in each row is not a state."
-            )
+            rule, hint = f"have at most {MOST_WORDS:,} different texts", "A different text in each row is not a state."
+            raise bad_request(f"Column {name!r}", rule, Unquoted(f"{len(words):,}"), hint)
         return np.array(found, float)[:, None]
 
     def _column(self, chunk: Chunk, name: str, rule: str) -> Array:
-        """Return a column of numbers, (n,); refuse the rows that break a rule."""
+        """Return a column of numbers, (n,); rows that break the rule are bad."""
         if chunk[name].ndim != 1:
-            raise bad_request(
-                f"Column {name!r}", "have one number in each row", Unquoted(f"an array {chunk[name].shape}")
-            )
+            got = Unquoted(f"an array {chunk[name].shape}")
+            raise bad_request(f"Column {name!r}", "have one number in each row", got)
         values = as_numbers(name, chunk[name], self.row, FLAG if rule == FLAG else "be a number")
         low, high = BOUNDS[rule]
         good = (values >= low) & (values <= high)
@@ -235,7 +231,7 @@ class RowReader:
         return values
 
     def _refuse(self, name: str, bad: Booleans, rule: str, values: Any) -> None:
-        """Raise with the first bad row, or note the bad rows if they are to be skipped."""
+        """Raise an error that names the first bad row, or note the bad rows to skip them."""
         if not bad.any():
             return
         at = int(np.argmax(bad))
@@ -254,11 +250,14 @@ class RowReader:
             for role in ("terminated", "truncated", "done")
             for name in [getattr(self.columns, role)]
         }
-        ended = flags["terminated"] | (flags["done"] & ~flags["truncated"]) | self.columns.one_step(self.discount)
+        columns = self.columns
+        marks = columns.discount, columns.terminated, columns.truncated, columns.done, columns.episode
+        ended = flags["terminated"] | (flags["done"] & ~flags["truncated"])
+        ended |= self.discount == 0.0 and not any(marks)  # each row is an episode
         cut = flags["truncated"] & ~ended
-        if self.columns.discount is None:
+        if columns.discount is None:
             return ended, cut, np.where(ended, 0.0, self.discount)
-        discount = np.where(ended, 0.0, self._column(chunk, self.columns.discount, DISCOUNT))
+        discount = np.where(ended, 0.0, self._column(chunk, columns.discount, DISCOUNT))
         return discount == 0.0, cut, discount
 
     def _ratios(self, chunk: Chunk, n: int) -> Array:
@@ -277,7 +276,7 @@ class RowReader:
         return np.where(high, 0.0, ratio)
 
     def _actions(self, chunk: Chunk, n: int) -> tuple[Array, Array]:
-        """Return the actions taken and their probabilities, where they are asked for."""
+        """Return the actions taken and their probabilities, if they are read."""
         unknown = np.full(n, np.nan)
         if self.actions is None:
             return np.empty((n, 0)), unknown
@@ -287,7 +286,7 @@ class RowReader:
         return found, unknown if below is None else self._column(chunk, below, TAKEN)
 
     def _episodes(self, chunk: Chunk, ended: Booleans, cut: Booleans) -> Integers:
-        """Return the number of the episode of each row; a name that comes back is refused."""
+        """Return the number of the episode of each row."""
         over = ended | cut
         begins = np.concatenate([[self._over], over[:-1]])
         if self.columns.episode is not None:
@@ -310,7 +309,10 @@ class RowReader:
         return bool(first == second)
 
     def _changes(self, chunk: Chunk, name: str) -> Booleans:
-        """Return in which rows the name of the episode differs from the row before; a missing name does not."""
+        """Return whether the name of the episode differs from the row before, (n,); a name that returns is an error.
+
+        A missing name means the episode of the row before.
+        """
         names, missing, self._kind = as_names(name, chunk[name], self.row, self._kind)
         self._refuse(name, missing, "have the name or the number of the episode", names)
         there = np.flatnonzero(~missing)
@@ -319,9 +321,8 @@ class RowReader:
             given = names[there]
             changes[there] = np.concatenate([[self._name is None or given[0] != self._name], given[1:] != given[:-1]])
             self._name = given[-1]
-        places = np.flatnonzero(changes)
+        places, known = np.flatnonzero(changes), self.counts.names
         found = list(names[places]) if names.dtype.kind == "M" else names[places].tolist()
-        known = self.counts.names
         if len(set(found)) < len(found) or not known.isdisjoint(found):
             for at, one in zip(places, found, strict=True):
                 if one in known:
@@ -332,7 +333,7 @@ class RowReader:
         return changes
 
     def _followed(self, pieces: Iterator[LogRows]) -> Iterator[LogRows]:
-        """Yield the rows whose next observation is that of the row after; the last row of a piece waits for the next.
+        """Yield rows with the observation of the row after as next observation; the last row of a piece waits for it.
 
         The last row of the log is a transition only if its episode ended.
         """
@@ -355,7 +356,7 @@ class RowReader:
 def even_pieces(parts: Iterator[LogRows]) -> Iterator[LogRows]:
     """Yield the same rows in pieces that end where the number of a row is a multiple of CHUNK.
 
-    So the answer does not depend on how large the pieces of a source are.
+    The results then do not depend on the size of a source's pieces.
     """
     held: list[LogRows] = []
     for part in parts:

@@ -1,17 +1,18 @@
-"""Where the rows of a log come from: Parquet, CSV, NumPy files, data frames, dictionaries of arrays, Minari datasets.
+"""Sources of rows: Parquet, CSV and NumPy files, data frames, dictionaries of arrays, Minari datasets.
 
-A source names its columns and yields them in pieces, in order, as often as asked. Files are streamed: a piece is all
-that is in memory. There is no Python for single rows, unless cells are text or objects.
+A source names its columns and yields them in pieces, in order, any number of times. Files are streamed: only one piece
+is in memory. No Python code runs for single rows, unless cells are text or objects.
 """
 
 import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +31,9 @@ Chunk = dict[str, Any]
 class Source:
     """A log: its name, the names of its columns, and `chunks(columns, names)`, which yields the columns as arrays.
 
-    The column of `names` is text wherever the source does not know better: names of episodes or actions keep their
-    spelling. `note` says what is unusual about the form of a file. A folder has `files`; a Parquet file has a number
-    of `rows` and `edge(columns, last)`, its first or last row.
+    The column `names` is read as text if the file does not store types: names of episodes and actions keep their
+    spelling. `note` describes an unusual format. A folder has `files`; a Parquet file has its number of `rows` and
+    `edge(columns, last)`, its first or last row.
     """
 
     name: str
@@ -58,18 +59,24 @@ class Source:
 def open_log(log: Any) -> Source:
     """Return the source of a log: a path, a data frame, a dictionary of arrays or a Minari dataset."""
     if isinstance(log, Mapping):
-        return arrays_source("the arrays", dict(log))
+        arrays = {key: as_column(key, values) for key, values in log.items()}
+        shapes = {key: array.shape for key, array in arrays.items()}
+        return held_source("the arrays", list(arrays), shapes, lambda columns: arrays)
     if hasattr(log, "columns") and hasattr(log, "iloc"):
-        return frame_source(log)
+        shapes, names = dict.fromkeys(log.columns, (len(log),)), list(log.columns)
+        load = lambda columns: {name: as_column(name, log[name].to_numpy()) for name in columns}  # noqa: E731
+        return held_source("the frame", names, shapes, load)
     if hasattr(log, "iterate_episodes") or (isinstance(log, str) and log.startswith("minari:")):
         return minari_source(log)
     file = file_path("A log", log)
     if os.path.isdir(file):  # noqa: PTH112  (Path.is_dir raises for long names)
         return folder_source(file)
-    if file.suffix.lower() not in FILES:
+    readers = {**dict.fromkeys(PARQUET, parquet_source), ".csv": csv_source, ".npz": npz_source, ".npy": npy_source}
+    reader = readers.get(file.suffix.lower())
+    if reader is None:
         rule = "be a .parquet, .csv, .npz or .npy file, a folder of Parquet files, a data frame, or minari:NAME"
         raise bad_request("A log", rule, str(log))
-    return file_source(file, FILES[file.suffix.lower()])
+    return file_source(file, reader)
 
 
 def folder_source(folder: Path) -> Source:
@@ -92,30 +99,42 @@ def folder_source(folder: Path) -> Source:
 
 
 def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
-    """Return the source of a file; whatever goes wrong while the file is read is one sentence."""
-    state = state_of(file)
+    """Return the source of a file; every error of reading it, at once or later, becomes one sentence."""
+    state, seen = state_of(file), 0
 
-    def guarded(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        seen = 0
+    @contextmanager
+    def guarded() -> Iterator[None]:
         try:
-            for chunk in chunks:
-                check_state(file, state)
-                yield chunk
-                seen += len(next(iter(chunk.values())))
+            yield
         except (GradientDDError, MemoryError):
             raise
-        except Exception as error:  # readers raise many kinds
-            check_state(file, state)
-            raise unreadable(file, error, seen) from None
-        check_state(file, state)
+        except Exception as error:  # readers raise many types for a file that is cut off, damaged or of another type
+            check_state()
+            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            what, where = f"The log {file.name}", f" after row {seen - 1:,}" if seen else ""
+            if isinstance(error, OSError) and error.strerror:
+                raise bad_request(what, f"be a file that can be read{where}", Unquoted(error.strerror)) from None
+            if torn := re.match(r"CSV parse error: Row #(\d+): (.*)", first):  # a row with too few or too many cells
+                where, first = f" in row {int(torn[1]) - 2:,}", torn[2]  # Arrow counts from 1, with the line of names
+            raise bad_request(what, f"be readable{where}", Unquoted(first[:200].rstrip("."))) from None
 
-    try:
-        source = replace(reader(file), name=one_line(file.name), path=file.absolute())
-    except (GradientDDError, MemoryError):
-        raise
-    except Exception as error:
-        raise unreadable(file, error, 0) from None
-    return replace(source, chunks=lambda columns, names: guarded(source.chunks(columns, names)))
+    def check_state() -> None:
+        if state_of(file) != state:
+            raise bad_request(f"The log {file.name}", "not change while it is read", Unquoted("a file that changed"))
+
+    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
+        nonlocal seen
+        seen = 0
+        with guarded():
+            for chunk in source.chunks(columns, names):
+                check_state()
+                yield chunk
+                seen += len(next(iter(chunk.values())))
+        check_state()
+
+    with guarded():
+        source = reader(file)
+    return replace(source, name=one_line(file.name), path=file.absolute(), chunks=chunks)
 
 
 def state_of(file: Path) -> tuple[int, ...]:
@@ -132,80 +151,43 @@ def state_of(file: Path) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def check_state(file: Path, state: tuple[int, ...]) -> None:
-    """Raise if a file is not in the state in which it was opened."""
-    if state_of(file) != state:
-        raise bad_request(f"The log {file.name}", "not change while it is read", Unquoted("a file that changed"))
-
-
-def unreadable(file: Path, error: Exception, seen: int) -> GradientDDError:
-    """Return the error for a file that is cut off, damaged, or not what its name says."""
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    where = f" after row {seen - 1:,}" if seen else ""
-    if isinstance(error, OSError) and error.strerror:
-        return bad_request(f"The log {file.name}", f"be a file that can be read{where}", Unquoted(error.strerror))
-    if torn := re.match(r"CSV parse error: Row #(\d+): (.*)", first):  # a row with too few or too many cells
-        where, first = f" in row {int(torn[1]) - 2:,}", torn[2]  # Arrow counts from 1, and counts the line of names too
-    return bad_request(f"The log {file.name}", f"be readable{where}", Unquoted(first[:200].rstrip(".")))
-
-
-def arrays_source(name: str, columns: dict[str, Any]) -> Source:
-    """Return the source of columns in memory; a column of one number or text has that cell in every row."""
-    arrays = {key: as_column(key, values) for key, values in columns.items()}
-    n = length_of(name, {key: array.shape for key, array in arrays.items()})
-
-    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
-        yield from pieces_of({column: arrays[column] for column in columns}, n)
-
-    return Source(name, list(arrays), chunks)
-
-
-def length_of(name: str, shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """Return how many rows columns of these shapes have; a column of one cell has any number of rows."""
+def held_source(
+    name: str, names: list[str], shapes: Mapping[str, tuple[int, ...]], load: Callable[[list[str]], Chunk]
+) -> Source:
+    """Return the source of columns in memory, which `load` returns; a column of one cell has it in every row."""
     lengths = {shape[0] for shape in shapes.values() if shape}
     if len(lengths) != 1:
         words = ", ".join(f"{key}: {shape}" for key, shape in shapes.items()) or "none"
         raise bad_request(f"The columns of {name}", "have the same length", Unquoted(words))
-    return lengths.pop()
-
-
-def pieces_of(arrays: dict[str, Any], n: int) -> Iterator[Chunk]:
-    """Yield columns of n rows in pieces."""
-    arrays = {key: array if array.ndim else np.broadcast_to(array, n) for key, array in arrays.items()}
-    for begin in range(0, n, CHUNK):
-        yield {key: array[begin : begin + CHUNK] for key, array in arrays.items()}
-
-
-def frame_source(frame: Any) -> Source:
-    """Return the source of a pandas frame."""
+    n = lengths.pop()
 
     def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
-        for begin in range(0, len(frame), CHUNK):
-            part = frame.iloc[begin : begin + CHUNK]
-            yield {column: as_column(column, part[column].to_numpy()) for column in columns}
+        held = load(columns)
+        arrays = {key: held[key] if held[key].ndim else np.broadcast_to(held[key], n) for key in columns}
+        for begin in range(0, n, CHUNK):
+            yield {key: array[begin : begin + CHUNK] for key, array in arrays.items()}
 
-    return Source("the frame", list(frame.columns), chunks)
+    return Source(name, names, chunks)
 
 
 def npz_source(file: Path) -> Source:
-    """Return the source of the arrays of a .npz file; an array is unpacked when it is asked for first."""
+    """Return the source of the arrays of a .npz file; an array is unpacked when it is read first."""
     held: dict[str, Any] = {}
     shapes = array_shapes(file)
-    n = length_of(file.name, shapes)
 
-    def chunks(columns: list[str], names: str | None) -> Iterator[Chunk]:
+    def load(columns: list[str]) -> Chunk:
         held.update(read_arrays(file, [name for name in columns if name not in held]))
-        yield from pieces_of({name: held[name] for name in columns}, n)
+        return held
 
-    return Source(file.name, list(shapes), chunks)
+    return held_source(file.name, list(shapes), shapes, load)
 
 
 def npy_source(file: Path) -> Source:
     """Return the source of a .npy file of records.
 
-    The file is read piece by piece and not mapped: a mapped file that is cut while it is read ends the process.
+    The file is read in pieces, not mapped: truncating a mapped file while it is read would end the process.
     """
-    records = np.load(file, mmap_mode="r", allow_pickle=False)  # only its head is used
+    records = np.load(file, mmap_mode="r", allow_pickle=False)  # only its header is used
     kind, begin, shape = records.dtype, records.offset, records.shape
     if kind.names is None or len(shape) != 1:
         raise bad_request(f"The log {file.name}", "have named fields", Unquoted(f"an array {shape} of {kind}"))
@@ -251,29 +233,11 @@ def parquet_source(file: Path) -> Source:
     return Source(file.name, names, chunks, rows=rows, edge=edge)
 
 
-class CsvForm(NamedTuple):
-    """How a CSV file is written: its encoding, what separates cells, and the sign before decimals."""
-
-    encoding: str
-    separator: str
-    decimal: str
-
-    @property
-    def note(self) -> str:
-        """A sentence about a form that is not the usual one."""
-        unusual = [f"its encoding is {self.encoding.upper()}"] if self.encoding != "utf-8" else []
-        if self.separator != ",":
-            unusual.append(f"{SEPARATORS[self.separator]} separate its cells")
-        if self.decimal != ".":
-            unusual.append("it has decimal commas")
-        return f"Detected format of the CSV file: {', '.join(unusual)}." if unusual else ""
-
-
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-def csv_form(file: Path) -> CsvForm:
-    """Return how a CSV file is written, by its first two lines."""
+def csv_form(file: Path) -> tuple[str, str, str]:
+    """Return the encoding, the separator of cells and the decimal sign of a CSV file, by its first two lines."""
     with file.open("rb") as opened:
         begin = opened.read(1 << 16)
     nulls = begin[1:200:2].count(0), begin[:200:2].count(0)
@@ -283,33 +247,28 @@ def csv_form(file: Path) -> CsvForm:
     names = re.sub(r'"[^"]*"', "", lines[0])
     separator = max(SEPARATORS, key=names.count)
     commas = separator != "," and any(re.fullmatch(r"[+-]?\d+,\d+", cell) for cell in lines[1].split(separator))
-    return CsvForm(encoding, separator, "," if commas else ".")
-
-
-def opened_csv(file: Path, form: CsvForm, **columns: Any) -> Any:
-    """Return a reader of the blocks of a CSV file; `columns` says which ones, and what their cells are.
-
-    It uses no threads: they are no faster here, and with them its errors do not name the row.
-    """
-    from pyarrow import csv
-
-    reading = csv.ReadOptions(block_size=CSV_BYTES, encoding=form.encoding, use_threads=False)
-    convert = csv.ConvertOptions(null_values=list(MISSING), decimal_point=form.decimal, **columns)
-    return csv.open_csv(opened_natively(file), reading, csv.ParseOptions(delimiter=form.separator), convert)
+    return encoding, separator, "," if commas else "."
 
 
 def csv_source(file: Path) -> Source:
     """Return the source of a CSV file whose first line names the columns.
 
-    The column of `names` is text, as it is in the file. The other columns are whole numbers, numbers, flags or text as
-    the first block of the file suggests. Where a later block does not fit, whole numbers become numbers in all that
-    follows, and if that does not help, everything becomes text.
+    The column `names` is text, as in the file. The first block of the file decides whether each other column has whole
+    numbers, numbers, flags or text. If a later block does not fit, whole numbers become numbers in the rest of the
+    file, and if that does not help, everything becomes text.
     """
     import pyarrow as pa
+    from pyarrow import csv
 
-    form = csv_form(file)
-    with opened_csv(file, form) as opened:
-        found = opened.schema
+    encoding, separator, decimal = csv_form(file)
+
+    def opened(**columns: Any) -> Any:  # threads are no faster here, and with them errors do not name the row
+        reading = csv.ReadOptions(block_size=CSV_BYTES, encoding=encoding, use_threads=False)
+        convert = csv.ConvertOptions(null_values=list(MISSING), decimal_point=decimal, **columns)
+        return csv.open_csv(opened_natively(file), reading, csv.ParseOptions(delimiter=separator), convert)
+
+    with opened() as first:
+        found = first.schema
     suggested = dict.fromkeys(found.names, pa.string())
     for name, kind in zip(found.names, found.types, strict=True):
         if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
@@ -324,8 +283,8 @@ def csv_source(file: Path) -> Source:
         for attempt in (kinds, numbers, dict.fromkeys(columns, pa.string())):
             before = 0
             try:
-                with opened_csv(file, form, include_columns=columns, column_types=attempt) as opened:
-                    for batch in opened:
+                with opened(include_columns=columns, column_types=attempt) as reader:
+                    for batch in reader:
                         rest = batch.slice(min(max(0, done - before), batch.num_rows))
                         before += batch.num_rows
                         if rest.num_rows:
@@ -336,40 +295,47 @@ def csv_source(file: Path) -> Source:
                 if "conversion error" not in str(error):
                     raise
 
-    return Source(file.name, list(found.names), chunks, form.note)
-
-
-FILES = {
-    **dict.fromkeys(PARQUET, parquet_source),
-    ".csv": csv_source,
-    ".npz": npz_source,
-    ".npy": npy_source,
-}
+    unusual = [f"its encoding is {encoding.upper()}"] if encoding != "utf-8" else []
+    unusual += [f"{SEPARATORS[separator]} separate its cells"] if separator != "," else []
+    unusual += ["it has decimal commas"] if decimal != "." else []
+    note = f"Detected format of the CSV file: {', '.join(unusual)}." if unusual else ""
+    return Source(file.name, list(found.names), chunks, note)
 
 
 def minari_source(given: Any) -> Source:
     """Return the source of a Minari dataset, or of "minari:NAME": its episodes, and propensities from their infos.
 
-    Infos may have one entry more than there are transitions: the first is then that of the reset.
+    Infos may have one entry more than there are transitions: the first then belongs to the reset.
     """
-    dataset = load_minari(given.removeprefix("minari:")) if isinstance(given, str) else given
+    dataset = given
+    if isinstance(given, str):
+        try:
+            import minari  # not one of our dependencies
+        except ModuleNotFoundError:
+            sentence = "A Minari dataset needs minari, which is not installed. Try: pip install minari."
+            raise MissingExtraError(sentence) from None
+        name = given.removeprefix("minari:")
+        with foreign(f"The Minari dataset {name!r}", "be on this machine"):
+            dataset = minari.load_dataset(name)
     usual = [name for role in ("rho", "target_probability", "behaviour_probability") for name in USUAL[role]]
 
     def columns_of(number: int, episode: Any) -> Chunk:
-        rewards, seen = np.asarray(episode.rewards), np.asarray(episode.observations)
-        n, width = len(rewards), int(np.prod(seen.shape[1:]))
+        seen = np.asarray(episode.observations)
+        n, flat = len(seen) - 1, seen.reshape(len(seen), -1)
         infos = episode.infos if isinstance(getattr(episode, "infos", None), Mapping) else {}
-        extras = {name: np.asarray(infos[name]) for name in usual if name in infos}
         found = {
-            "observation": seen[:-1].reshape(-1, width),
-            "next_observation": seen[1:].reshape(-1, width),
+            "observation": flat[:-1],
+            "next_observation": flat[1:],
             "action": np.asarray(episode.actions),
-            "reward": rewards,
+            "reward": np.asarray(episode.rewards),
             "terminated": np.asarray(episode.terminations),
             "truncated": np.asarray(episode.truncations),
             "episode": np.full(n, number),
-        } | {name: column[1:] if len(column) == n + 1 else column for name, column in extras.items()}
-        if len(seen) != n + 1 or any(len(column) != n for column in found.values()):
+        }
+        for name in (one for one in usual if one in infos):
+            column = np.asarray(infos[name])
+            found[name] = column[1:] if len(column) == n + 1 else column
+        if any(len(column) != n for column in found.values()):
             raise ValueError("columns of several lengths")
         return found
 
@@ -387,14 +353,3 @@ def minari_source(given: Any) -> Source:
     if first is None:
         raise bad_request("A Minari dataset", "have at least one episode", Unquoted("none"))
     return Source("the Minari dataset", list(first), lambda columns, names: episodes(columns))
-
-
-def load_minari(name: str) -> Any:
-    """Return a dataset that Minari, which is not one of our dependencies, has on this machine."""
-    try:
-        import minari
-    except ModuleNotFoundError:
-        sentence = "A Minari dataset needs minari, which is not installed. Try: pip install minari."
-        raise MissingExtraError(sentence) from None
-    with foreign(f"The Minari dataset {name!r}", "be on this machine"):
-        return minari.load_dataset(name)
