@@ -1,10 +1,10 @@
-"""How long evaluations take, and how much memory: each part in a process of its own.
+"""Measure the time and the memory of evaluations, each in its own process.
 
     python -m trials.policy_speed                        all parts
     python -m trials.policy_speed --part "50 policies" --part taxi
 
-Seconds are of the processor and of the clock, memory is the largest of the process. BLAS has one thread, as in the
-command line. "digits" needs scikit-learn.
+The program prints processor seconds, wall seconds and the peak memory of each process. BLAS has one thread, as in the
+command line. "digits" needs scikit-learn, and "folder, two workers" needs the extra `cluster`.
 """
 
 import os
@@ -40,6 +40,7 @@ GOALS = {  # seconds of the clock and GB on an idle machine
     "long log": "20 s, 1 GB",
     "long log, 6 policies": "",
     "folder of 20 files": "20 s, 1 GB",
+    "folder, two workers": "",
 }
 
 
@@ -131,7 +132,7 @@ def taxi() -> Any:
     return lambda: evaluate_log(log, target=target, discount=0.95, features="table")
 
 
-def long_log(rows: int, files: int, count: int) -> Any:
+def long_log(rows: int, files: int, count: int, **options: Any) -> Any:
     """Return a comparison on a long log in files; they are written by another process."""
 
     def call() -> Any:
@@ -142,7 +143,13 @@ def long_log(rows: int, files: int, count: int) -> Any:
             subprocess.run([sys.executable, "-c", code], check=True)
             log = place if files > 1 else place / "000.parquet"
             begin = process_time(), perf_counter()
-            found = compare(log, policies(count), discount=0.95, features="raw")
+            if options.get("dask") == "two":
+                from distributed import LocalCluster
+
+                with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+                    found = compare(log, policies(count), discount=0.95, dask=cluster.scheduler_address)
+            else:
+                found = compare(log, policies(count), discount=0.95, features="raw")
             return found, begin
 
     return call
@@ -164,6 +171,7 @@ def parts(rows: int) -> dict[str, Callable[[], Any]]:
         "long log": lambda: long_log(rows, 1, 1),
         "long log, 6 policies": lambda: long_log(rows, 1, 6),
         "folder of 20 files": lambda: long_log(rows, 20, 1),
+        "folder, two workers": lambda: long_log(rows, 20, 1, dask="two"),
     }
 
 

@@ -233,10 +233,50 @@ def test_a_folder_with_text_has_the_bits_of_its_rows(tmp_path, files):
     assert one.verdict == two.verdict
 
 
+def test_parts_of_a_folder_are_summed_one_after_the_other(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradient_dd.stream.log.reader.SMALL", 0)
+    log = parted(tmp_path)
+    one, two = (gdd.evaluate_log(source, target=most_right, discount=0.9) for source in (tmp_path, log))
+    assert one.rows == two.rows == 2400
+    assert one.w == pytest.approx(two.w, rel=1e-9)
+    assert one.start_interval == pytest.approx(two.start_interval, rel=1e-9)
+    assert one.verdict == two.verdict
+    assert LogData(tmp_path, {"a": None}, discount=0.9).rows.parts == 4
+
+
+def test_an_episode_in_two_files_joins_their_parts(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradient_dd.stream.log.reader.SMALL", 0)
+    parted(tmp_path, n=2000, terminated=np.arange(2000) % 6 == 5)  # 500 rows are not whole episodes
+    rows = LogData(tmp_path, {"a": None}, discount=0.9).rows
+    assert rows.parts == 2
+    assert [len(rows.reader.files[k]) for k in range(2)] == [3, 1]
+
+
+@pytest.mark.xdist_group("dask")
+@pytest.mark.parametrize("files", [4, 7])  # 7 files cut episodes, and two of them are a part
+def test_workers_return_the_same_bits(tmp_path, monkeypatch, files):
+    monkeypatch.setattr("gradient_dd.stream.log.reader.SMALL", 0)
+    parted(tmp_path, files=files)
+    targets = {"f": most_right, "even": lambda seen: np.full((len(seen), 2), 0.5)}
+    seen = []
+    here, there = (
+        gdd.compare(tmp_path, targets, discount=0.9, progress=lambda *done: seen.append(done), **options)
+        for options in ({}, {"dask": "local"})
+    )
+    assert here.table == there.table
+    assert here.stated == there.stated
+    assert seen[-1][0] == seen[-1][1] > 0
+    with pytest.raises(gdd.BadRequestError, match="'dask' must be omitted unless the log is a folder"):
+        gdd.compare({}, targets, discount=0.9, dask="local")
+
+
 def test_an_episode_that_returns_in_another_file_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("gradient_dd.stream.log.sources.CHUNK", 100)
     parted(tmp_path, episode=np.arange(2400) // 6 % 300)
     with pytest.raises(gdd.BadRequestError, match="must not return to an episode that another one followed"):
+        gdd.evaluate_log(tmp_path, discount=0.9)
+    monkeypatch.setattr("gradient_dd.stream.log.reader.SMALL", 0)
+    with pytest.raises(gdd.BadRequestError, match="Sort the rows by episode"):
         gdd.evaluate_log(tmp_path, discount=0.9)
 
 

@@ -155,6 +155,7 @@ LOG_OPTIONS = (
     ),
     click.option("--seed", type=int, default=0, show_default=True, help="Seed of the groups of episodes."),
     report_page,
+    dask_address,
     as_json,
 )
 

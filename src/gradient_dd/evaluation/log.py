@@ -20,7 +20,7 @@ from gradient_dd.evaluation.log_data import OWN, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import too_wide
 from gradient_dd.evaluation.passes import by_learner
 from gradient_dd.evaluation.result import Evaluation, evaluation_of
-from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows, one_thread
+from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows, one_thread, workers_at
 from gradient_dd.learners import Rule, find
 from gradient_dd.progress import Told, shown
 from gradient_dd.stream.log import LogReader
@@ -87,6 +87,7 @@ def evaluate_log(
     at: Any = None,
     confidence: float = 0.95,
     seed: int = 0,
+    dask: str | None = None,
     progress: bool | Told = True,
     **parameters: Any,
 ) -> Evaluation | Answers:
@@ -113,6 +114,8 @@ def evaluate_log(
     confidence confidence level of the intervals
     questions  several `Question`s to answer instead: `Answers` has an evaluation of each. Questions have their own
                discount and target
+    dask       address of a Dask cluster whose workers sum the files of a large folder, or "local"; the bits are the
+               same as without
     progress   whether to show progress on stderr; or a function of the work done and the total, 0 as long as it is
                unknown
 
@@ -125,7 +128,7 @@ def evaluate_log(
     confidence, seed = checked_confidence(confidence), checked_seed(seed)
     options: dict[str, Any] = {"features": features, "columns": columns, "skip_bad_rows": skip_bad_rows, "seed": seed}
     if questions is not None:
-        single = {"discount": discount, "target": target, "learner": learner, "at": at, **parameters}
+        single = {"discount": discount, "target": target, "learner": learner, "at": at, "dask": dask, **parameters}
         for name, value in single.items():
             if value is not None and not (isinstance(value, str) and value == "auto"):
                 raise BadRequestError(f"{name!r} must be omitted with 'questions'. Got {value!r}.")
@@ -138,8 +141,8 @@ def evaluate_log(
     elif parameters:
         raise bad_request("'learner'", f"be a learner if {sorted(parameters)[0]!r} is given", learner)
     targets = {"logging policy": None, "target": OWN if target is None else target}
-    with one_thread(), shown(progress, "Rows") as told:
-        data = LogData(log, targets, discount=discount, told=told, **options)
+    with one_thread(), shown(progress, "Rows") as told, workers_at(dask, log, [target, features]) as workers:
+        data = LogData(log, targets, discount=discount, told=told, workers=workers, **options)
         (question,) = answered(data, confidence, [data.reader.columns.reward])
         last = question.judged[-1]
         words = "AutoLearner" if too_wide(last.found.design) else "LSTD-Q"
@@ -161,6 +164,7 @@ def compare(
     skip_bad_rows: bool = False,
     confidence: float = 0.95,
     seed: int = 0,
+    dask: str | None = None,
     progress: bool | Told = True,
 ) -> PolicyComparison:
     """Return the value of several policies, their differences to the logging policy, and a recommendation.
@@ -191,10 +195,10 @@ def compare(
     discounts, signals = several("'discount'", discount), several("'reward'", reward)
     options = {"features": features, "columns": columns, "skip_bad_rows": skip_bad_rows, "seed": seed}
     questions: list[PolicyQuestion] = []
-    seconds = 0.0
-    with one_thread(), shown(progress, "Rows") as told:
+    seconds, functions = 0.0, [*policies.values(), features]
+    with one_thread(), shown(progress, "Rows") as told, workers_at(dask, log, functions) as workers:
         for gamma in discounts or [None]:
-            data = LogData(log, policies, discount=gamma, signals=signals, told=told, **options)
+            data = LogData(log, policies, discount=gamma, signals=signals, told=told, workers=workers, **options)
             if gamma is not None and data.reader.columns.discount is not None:
                 raise bad_request("'discount'", "be omitted if the log has a column of discounts", discount)
             questions += answered(data, confidence, signals or [data.reader.columns.reward])
@@ -245,7 +249,7 @@ class QuestionLog(LogData):
         self.policies = [TargetPolicy(question.name, OWN if own else None, reader.decoded)]
         self._describe(features, seed)
 
-    def _tables(self, tables: Tables) -> Iterator[LogRows]:
+    def _tables(self, tables: Tables, part: int) -> Iterator[LogRows]:
         """Yield the rows in which the question is asked, with its cumulants, discounts and ratios."""
         asked = self.asked
         episode, last = -1, (-1, -1, True)  # row, episode of the log, and whether the question ended there

@@ -168,6 +168,7 @@ class LogData:
         skip_bad_rows: bool = False,
         seed: int = 0,
         told: Told | None = None,
+        workers: Any = None,
     ) -> None:
         names = open_log(log).names
         for name in signals:
@@ -195,7 +196,7 @@ class LogData:
         if needs is not None and found.behaviour_probability is None:
             what = f"With the policy {needs.name!r}, which gives probabilities of the actions taken alone, a column "
             raise missing(f"{what}of the role 'behaviour_probability'", "behaviour_probability", names)
-        self.rows = EvaluationRows(self.reader, signals=max(1, len(signals)), seed=seed, told=told)
+        self.rows = EvaluationRows(self.reader, signals=max(1, len(signals)), seed=seed, workers=workers, told=told)
         self._describe(features, seed)
 
     def _describe(self, features: Any, seed: int) -> None:
@@ -275,6 +276,11 @@ class LogData:
         if self.rows.kept and self.rows.n * widths <= KEPT_NUMBERS // 2:
             self._features[key] = found
         return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs."""
+        sample = {name: None for name in ("first", "sampled") if name in self.__dict__}
+        return self.__dict__ | sample | {"_known": (None, {})}
 
     def choices(self, policy: TargetPolicy, piece: Piece) -> Choices:
         """Return a policy's choices in a piece; cached for the last policy, and all pieces if the log is in memory."""

@@ -6,6 +6,7 @@ groups of episodes, and the interval is the jackknife over these groups. A learn
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
 from gradient_dd.evaluation.maps import too_wide
 from gradient_dd.evaluation.rows import Piece, dealt_groups
-from gradient_dd.evaluation.value import PolicyValue, Run, Sums, chosen
+from gradient_dd.evaluation.value import PolicyValue, Run, Sums, add, chosen
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.learner import Learner
@@ -77,8 +78,12 @@ def later_passes(data: LogData, runs: list[Run]) -> list[Sums]:
 
 def over_log(data: LogData, runs: list[Run], step: str) -> list[Sums]:
     """Return the sums of a step of each run over the whole log."""
+    total: list[Sums] = [{} for _ in runs]
     policies = len({id(run.policy) for run in runs})
-    return sums_of(runs, step, data.rows.counted(data.most, policies))
+    for found in data.rows.sums(partial(sums_of, runs, step), data.most, policies):
+        for mine, one in zip(total, found, strict=True):
+            add(mine, one)
+    return total
 
 
 def sums_of(runs: list[Run], step: str, pieces: Iterable[Piece]) -> list[Sums]:

@@ -8,17 +8,23 @@ Products of ratios and discounts along the episodes of a piece:
 
     R_t = ρ_0 ⋯ ρ_t        D_t = γ_0 ⋯ γ_{t−1}
 
+A folder of Parquet files has parts: files that share no episode. The sums over a part are computed here, or by a worker
+of a Dask cluster that can read the folder too. They are added in the order of the parts, so workers do not change bits.
+
 Sums are computed with one BLAS thread. Matrices of an evaluation are small, and threads of OpenBLAS wait for each other
 by spinning: on a busy machine two of them took six times the processor time of one (`python -m trials.policy_speed`).
 The number of threads also changes the bits of products.
 """
 
 import ctypes
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +35,9 @@ from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
-from gradient_dd.stream.log.rows import LogRows
+from gradient_dd.stream.log.rows import LogRows, ReadCounts
+from gradient_dd.stream.log.sources import Source
+from gradient_dd.studies.cluster import dask_executor, send_by_value
 from gradient_dd.studies.intervals import Bounds
 
 GROUPS = 20
@@ -42,6 +50,7 @@ SMALLEST_PIECE = 2048  # rows: an episode is cut only after more steps than rati
 KEPT_NUMBERS = 32_000_000  # entries of all columns, up to which a log is kept in memory
 LARGEST_PIECE = 65_536  # rows
 MOST_UNITS = 20_000  # most units; more episodes share units
+MOST_WAITING = 64  # parts given to workers at a time, whose sums are in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +128,9 @@ class Piece:
         return Piece(*(getattr(self, one.name)[chosen] for one in fields(self)))
 
 
-def numbered(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def numbered(pieces: Iterable[Piece], first_episode: int = 0) -> Iterator[Piece]:
     """Yield pieces with numbered episodes and steps; `episode` has names before, and `step` has row numbers."""
-    name, last, row, before = -1, -1, -2, np.int64(0)
+    name, last, row, before = -1, first_episode - 1, -2, np.int64(0)
     for piece in pieces:
         begins = np.diff(piece.episode, prepend=name) != 0
         hole = ~begins & (np.diff(piece.step, prepend=row) != 1)
@@ -248,10 +257,14 @@ class RowProgress:
         self.told(self.done, self.total)
 
 
+Work = Callable[[Iterator[Piece]], Any]  # a function of the pieces of a part
+
+
 class EvaluationRows:
     """A log: its size, and its pieces, which can be read repeatedly.
 
-    tables  yields the rows instead of the reader;  signals  number of rewards
+    tables  yields the rows of a part instead of the reader;  signals  number of rewards
+    workers executor of a Dask cluster, or None
     n, episodes, ended, cut   rows, episodes, how many terminated and how many were cut
     longest, discount         steps of the longest episode, and the largest discount
     lowest, highest           (signals,) the smallest and the largest reward;  read  counts of the reader
@@ -265,37 +278,51 @@ class EvaluationRows:
         reader: LogReader,
         *,
         signals: int = 1,
-        tables: Callable[[], Iterator[LogRows]] | None = None,
+        tables: Callable[[int], Iterator[LogRows]] | None = None,
         seed: int = 0,
+        workers: Any = None,
         told: Told | None = None,
     ) -> None:
-        self.reader, self.seed, self.progress = reader, seed, RowProgress(told)
+        self.reader, self.seed, self.workers, self.progress = reader, seed, workers, RowProgress(told)
         self._tables = tables or reader.tables
+        self.parts = 1 if tables else len(reader.files)
         self._width, self._signals = reader.first_rows().shape[1], signals
         self.n = self.episodes = self.ended = self.cut = self.longest = 0
         self.discount, self.lowest, self.highest = 0.0, np.full(signals, np.inf), np.full(signals, -np.inf)
         self.kept = self.few = False
-        held, sample, numbers = list[Piece](), EpisodeSample(), 0
-        for piece in self.counted():
-            self.n, self.episodes = self.n + len(piece), int(piece.episode[-1]) + 1
-            self.ended, self.cut = self.ended + int(piece.ended.sum()), self.cut + int(piece.cut.sum())
-            self.longest = max(self.longest, int((piece.step % HOLE).max()) + 1)
-            self.discount = max(self.discount, float(piece.discount.max()))
-            self.lowest = np.minimum(self.lowest, piece.signals.min(axis=0))
-            self.highest = np.maximum(self.highest, piece.signals.max(axis=0))
-            numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
-            sample.add(piece)
-            held = [*held, piece] if numbers <= KEPT_NUMBERS else []
-        self.read = reader.last
+        self._ends, self._episodes = [0], [0]  # rows and episodes up to the end of each part
+        self.read, names = ReadCounts(), set[Any]()
+        held, sample, numbers, most = list[Piece](), EpisodeSample(), 0, KEPT_NUMBERS if self.parts == 1 else -1
+        for part in range(self.parts):
+            for piece in self.counted(part=part):
+                self.n, self.episodes = self.n + len(piece), int(piece.episode[-1]) + 1
+                self.ended, self.cut = self.ended + int(piece.ended.sum()), self.cut + int(piece.cut.sum())
+                self.longest = max(self.longest, int((piece.step % HOLE).max()) + 1)
+                self.discount = max(self.discount, float(piece.discount.max()))
+                self.lowest = np.minimum(self.lowest, piece.signals.min(axis=0))
+                self.highest = np.maximum(self.highest, piece.signals.max(axis=0))
+                numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
+                sample.add(piece)
+                held = [*held, piece] if numbers <= most else []
+            self._ends, self._episodes = [*self._ends, self.n], [*self._episodes, self.episodes]
+            self.read += reader.last
+            if not names.isdisjoint(reader.last.names):
+                what, got = "The files of a log", Unquoted("an episode that returns in a later file")
+                raise bad_request(what, "have the rows of an episode together", got, "Sort the rows by episode.")
+            names |= reader.last.names
         if not self.n:
             got = Unquoted(f"none in {self.read.rows} rows")
             raise bad_request(reader.source.name, "have at least one transition", got)
         self.few = self.episodes < 20  # fewer initial states are not a sample
-        self.kept = numbers <= KEPT_NUMBERS
+        self.kept = numbers <= most
         self._held, self.sample = list(self._dealt(held)), list(self._dealt(sample.pieces))
         self.groups = GROUPS
         if self.few and self.kept:
             self.groups = max(2, max(int(one.group.max()) for one in self._held) + 1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs."""
+        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": RowProgress()}
 
     @property
     def units(self) -> int:
@@ -314,16 +341,35 @@ class EvaluationRows:
             return Bounds(min(low, low * steps), max(high, high * steps))
         return Bounds(low * steps, high * steps)
 
-    def pieces(self, most: int = LARGEST_PIECE) -> Iterator[Piece]:
-        """Yield the pieces of the log in order, with at most `most` rows."""
-        for whole in self._held if self.kept else self._dealt(self._whole_episodes()):
+    def pieces(self, most: int = LARGEST_PIECE, part: int | None = None) -> Iterator[Piece]:
+        """Yield the pieces of the log or of a part in order, with at most `most` rows."""
+        read = (piece for k in (range(self.parts) if part is None else [part]) for piece in self._whole_episodes(k))
+        for whole in self._held if self.kept else self._dealt(read):
             yield from parts_of(whole, most)
 
-    def counted(self, most: int = LARGEST_PIECE, times: int = 1) -> Iterator[Piece]:
+    def counted(self, most: int = LARGEST_PIECE, times: int = 1, part: int | None = None) -> Iterator[Piece]:
         """Yield the same pieces, and count each row as processed, `times` times."""
-        for piece in self.pieces(most):
+        for piece in self.pieces(most, part):
             yield piece
             self.progress.add(times * len(piece))
+
+    def sums(self, work: Work, most: int, times: int) -> Iterator[Any]:
+        """Yield what `work` returns for the pieces of each part, in order; workers compute it if there are any.
+
+        A log in memory, or with few episodes, is summed here as a whole.
+        """
+        whole = self.kept or self.few
+        if self.workers is None or whole:
+            yield from (work(self.counted(most, times, part)) for part in ([None] if whole else range(self.parts)))
+            return
+        waiting = deque[Future[Any]]()
+        for part in range(self.parts):
+            arguments = self, self.reader.files[part], work, most, part
+            waiting.append(self.workers.submit_pickled(sums_of_part, *arguments))
+            while len(waiting) > MOST_WAITING or (waiting and part == self.parts - 1):
+                found, done = waiting.popleft().result(), part - len(waiting)
+                self.progress.add(times * (self._ends[done + 1] - self._ends[done]))
+                yield found
 
     def on_sample(self) -> "EvaluationRows":
         """Return the sample as a log in memory, with the groups and the possible values of the whole log."""
@@ -343,10 +389,11 @@ class EvaluationRows:
                 rows = int(unit[-1]) + 1
             yield replace(piece, group=dealt_groups(unit, self.seed))
 
-    def _whole_episodes(self) -> Iterator[Piece]:
-        """Yield the rows in pieces that end at the end of an episode, unless the episode is very long."""
+    def _whole_episodes(self, part: int) -> Iterator[Piece]:
+        """Yield the rows of a part in pieces that end at the end of an episode, unless the episode is very long."""
         held: list[Piece] = []
-        for piece in numbered(self._as_piece(table) for table in self._tables() if len(table)):
+        read = (self._as_piece(table) for table in self._tables(part) if len(table))
+        for piece in numbered(read, self._episodes[part]):
             whole = joined([*held, piece])
             begun = whole.starts
             cut = int(begun[-1]) if len(begun) else 0
@@ -368,6 +415,28 @@ class EvaluationRows:
             group=np.zeros(len(table), np.int64),
             **{name: getattr(table, name) for name in ("action", "discount", "rho", "behaviour", "episode", "cut")},
         )
+
+
+def sums_of_part(rows: EvaluationRows, files: list[Source], work: Work, most: int, part: int) -> Any:
+    """Return what `work` returns for the pieces of a part, on a worker."""
+    rows.reader.files[part] = files
+    with one_thread():
+        return work(rows.pieces(most, part))
+
+
+@contextmanager
+def workers_at(address: str | None, log: Any, functions: Iterable[Any]) -> Iterator[Any]:
+    """Yield the executor at an address, None without one; the modules of the user's functions are sent to workers."""
+    if address is None:
+        yield None
+        return
+    if not isinstance(log, str | PathLike) or not Path(log).is_dir():
+        rule = "be omitted unless the log is a folder of Parquet files, which workers can read"
+        raise bad_request("'dask'", rule, address)
+    with dask_executor(address) as executor:
+        for one in functions:
+            send_by_value(one)
+        yield executor
 
 
 @cache

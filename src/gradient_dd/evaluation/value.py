@@ -37,7 +37,7 @@ from gradient_dd.studies.intervals import Bounds, student_factor
 MOST_STEPS = 2000  # most steps covered
 FIXED_NUMBERS = 8_000_000  # entries of Σ φφᵀ, up to which it is cached for all policies
 
-Sums = dict[str, Any]  # arrays by name, added up over pieces
+Sums = dict[str, Any]  # arrays by name, added up over pieces and parts
 
 
 class PolicyEstimate(NamedTuple):
@@ -131,6 +131,10 @@ class Run:
         self.towards: Any = 0.0
         self.behaviour = None if policy.by_ratio else data.behaviour
         self._last: dict[Any, Prepared] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs."""
+        return self.__dict__ | {"_last": {}}
 
     def prepared(self, piece: Piece) -> Prepared:
         """Return a piece for the policy; cached for a log in memory, else until the next piece."""
