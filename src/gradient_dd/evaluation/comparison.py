@@ -57,7 +57,7 @@ class Gap(NamedTuple):
     """The difference between the values of two policies, with its interval.
 
     sure    the interval of the blend alone, the most precise estimate
-    reach   half-width due to chance, which more episodes reduce;  hidden  the part due to other features
+    reach   half-width due to chance, which more episodes reduce;  hidden  how much less other features give
     """
 
     apart: float
@@ -119,7 +119,6 @@ class PolicyQuestion:
         values = [each.found.value for each in self.judged if each.usable or each is self.baseline]
         others = [0.0, *(one.by_map[key] - two.by_map[key] - apart for key in one.by_map if key in two.by_map)]
         margin = CLOSE * (max(values) - min(values))
-        hidden = max(map(abs, others)) + margin
         psi = one.psi[:, :2] - two.psi[:, :2]
         pairs = ((one.q, two.q), (one.d, two.d))
         q, d = (float(np.clip(x.value, *self.bounds) - np.clip(y.value, *self.bounds)) for x, y in pairs)
@@ -127,11 +126,11 @@ class PolicyQuestion:
         centres = np.array([q, d, share * q + (1 - share) * d])
         reach = self.factor * np.array([error_of(column) for column in (*psi.T, psi @ (share, 1 - share))])
         least, most = min(self.bounds.low - two.high, apart), max(self.bounds.high - two.low, apart)
-        lows, highs = centres - reach, centres + reach
-        low, high = min(apart, *lows) + min(others) - margin, max(apart, *highs) + max(others) + margin
-        ends = low, high, min(lows[2], apart - hidden), max(highs[2], apart + hidden)
+        lows, highs, less, more = centres - reach, centres + reach, min(others) - margin, max(others) + margin
+        low, high = min(apart, *lows) + less, max(apart, *highs) + more
+        ends = low, high, min(lows[2], apart + less), max(highs[2], apart + more)
         low, high, worst, best = (float(np.clip(one, least, most)) for one in ends)
-        return Gap(apart, low, high, Bounds(worst, best), float(reach[2]), hidden)
+        return Gap(apart, low, high, Bounds(worst, best), float(reach[2]), -less)
 
     def is_near(self, one: Judged, other: Judged) -> bool:
         """Return whether two policies are not significantly different."""
@@ -162,7 +161,8 @@ class PolicyQuestion:
         others = [one for one in self.usable if one is not base]
         stay = f"Stay with {base.name!r}:"
         if not others:
-            why = next((reason for one in self.judged[1:] for reason in one.verdict.reasons), "no policy was given.")
+            limits = (one.reason for each in self.judged[1:] for one in each.verdict.findings if one.level != "fine")
+            why = next(limits, "no policy was given.")
             return f"{stay} the value of no other policy can be trusted, because: {why}"
         refused = [one for one in self.judged[1:] if not one.usable and one.found.value > followed.found.value]
         larger = f" The larger value of {names_of(refused)} cannot be trusted." if refused else ""
@@ -174,7 +174,8 @@ class PolicyQuestion:
             words = f"{others[0].name!r} is worth {size} (interval: {low:.4g} to {high:.4g})"
             more = self.more_episodes(gain) if others[0].verdict.word == "trust" else ""
             return f"{stay} no policy is significantly better. {words}.{more}{larger}"
-        care = "" if followed.verdict.word == "trust" else f" Its value needs care: {followed.verdict.reasons[0]}"
+        gravest = followed.verdict.findings[0]
+        care = "" if gravest.level == "fine" else f" Its value needs care: {gravest.reason}"
         near = [one for one in self.judged[1:] if one.usable and one is not followed and self.is_near(followed, one)]
         rest = f" Not significantly different from it: {names_of(near)}." if near else ""
         unsure = ""

@@ -1,5 +1,6 @@
 """Findings on the columns, rows and episodes of a log, and on the ratios of a policy."""
 
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import returns_of
 from gradient_dd.evaluation.rows import HOLE, Piece
 from gradient_dd.stream.log import listed
+from gradient_dd.stream.log.cells import number_of
 from gradient_dd.studies.intervals import error_of_groups
 
 IN_ORDER = 0.9  # share of the rows whose next state is the state of the following row
@@ -141,6 +143,20 @@ def unexplained(x: Array, y: Array) -> float:
     return float((rest**2).sum() / max(1e-300, (y**2).sum()))
 
 
+def likely_ends(data: LogData) -> list[str]:
+    """Return the unused columns that may mark ends of episodes, in words: flags, and values that never return."""
+    unused, found = list(data.reader.columns.unused), []
+    chunk = next(data.reader.source.chunks(unused, None), {}) if unused else {}
+    for name, column in chunk.items():
+        cells = column.tolist() if column.ndim == 1 else []
+        runs = [cell for cell, _ in groupby(map(str, cells))]
+        if set(map(number_of, cells)) == {0.0, 1.0}:
+            found.append(f"{name!r} contains only 0 and 1")
+        elif 1 < len(set(runs)) == len(runs) <= len(cells) / 2:
+            found.append(f"{name!r} looks like the number of an episode")
+    return found
+
+
 @finding("data", "episodes", "with care", "Log more episodes.")
 def episodes(data: LogData) -> Found:
     """The log has fewer than 10 episodes, and is not a continuing stream of at least 2,000 rows."""
@@ -268,12 +284,18 @@ def ends_inside(data: LogData) -> Found:
         )
 
 
-@finding("data", "ends", "with care", "Name the column of terminations if episodes end.")
+@finding("data", "ends", "with care", "Name the columns of terminations and of episodes if episodes end.")
 def no_ends(data: LogData) -> Found:
-    """No column marks the ends of episodes."""
+    """No column marks the ends of episodes, or no row ends an episode although an unused column may mark ends."""
     columns = data.reader.columns
     known = columns.terminated or columns.truncated or columns.done or columns.discount
-    if not known and data.reader.discount > 0:
+    likely = [] if data.rows.ended or data.reader.discount == 0 else likely_ends(data)
+    if likely:
+        yield (
+            f"No row ends an episode, although unused columns may mark ends: {', '.join(likely)}. If they do, the "
+            "values include rewards of later episodes."
+        )
+    elif not known and data.reader.discount > 0:
         yield (
             "No column marks the ends of episodes, so all rows are treated as continuing. If episodes end, the values "
             "include rewards that are never paid."

@@ -14,7 +14,7 @@ The tables of docs/explanation/when-to-trust.md are generated from docstrings an
 tests/evaluation/planted_failures.py has a log for each finding that triggers it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from inspect import cleandoc
 from typing import Any, NamedTuple
 
@@ -28,11 +28,17 @@ Found = Iterator[str | tuple[str, str]]
 
 
 class Finding(NamedTuple):
-    """The result of one check: its level, its topic, and a sentence."""
+    """The result of one check: its level, its topic, and a sentence that ends with the remedy."""
 
     level: str
     about: str
     sentence: str
+    remedy: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The sentence without the remedy."""
+        return self.sentence.removesuffix(self.remedy).rstrip()
 
 
 class Check(NamedTuple):
@@ -69,12 +75,20 @@ def finding(subject: str, about: str, gravest: str, remedy: str) -> Callable[[Ca
 
 def findings_of(subject: str, evidence: Any) -> list[Finding]:
     """Return all findings of a subject on its evidence, in order of registration."""
-    return [
-        Finding(level, check.about, sentence if level == "fine" else f"{sentence} {check.remedy}")
-        for check in FINDINGS.values()
-        if check.subject == subject
-        for level, sentence in check.find(evidence)
-    ]
+    found = []
+    for check in FINDINGS.values():
+        for level, sentence in check.find(evidence) if check.subject == subject else ():
+            remedy = "" if level == "fine" else check.remedy
+            found.append(Finding(level, check.about, f"{sentence} {remedy}".rstrip(), remedy))
+    return found
+
+
+def sentences_of(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield the sentences of findings; a remedy follows only its first finding."""
+    known: set[str] = set()
+    for one in findings:
+        yield one.reason if one.remedy in known else one.sentence
+        known.add(one.remedy)
 
 
 def level_of(size: float, care: float, refuse: float) -> str:

@@ -7,13 +7,15 @@ has state values: this is the case of a single action, whose rows are weighted b
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from functools import cached_property
+from functools import cached_property, wraps
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import BadRequestError, Unquoted, bad_request
+from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_request
 from gradient_dd.evaluation.behaviour import Behaviour
 from gradient_dd.evaluation.design import SortedFeatures
 from gradient_dd.evaluation.maps import (
@@ -28,7 +30,7 @@ from gradient_dd.evaluation.maps import (
 from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows, Piece, joined, parts_of
 from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
-from gradient_dd.stream.log.columns import Actions, find_columns, missing, plain
+from gradient_dd.stream.log.columns import Actions, LogColumns, find_columns, missing, plain
 from gradient_dd.stream.log.sources import open_log
 from gradient_dd.stream.policies import (
     all_probabilities,
@@ -143,6 +145,28 @@ class TargetPolicy:
         return np.asarray(np.where(ended[:, None], 0.0, found / np.where(ended, 1.0, total)[:, None]))
 
 
+def explained(name: str, given: Any, columns: LogColumns) -> Any:
+    """Return a policy; if it is a function, its errors name the line and the columns of the observations."""
+    if given is OWN or not callable(given) or hasattr(given, "predict_proba"):
+        return given
+
+    @wraps(given)
+    def policy(*arguments: Any) -> Any:
+        try:
+            return given(*arguments)
+        except GradientDDError:
+            raise
+        except Exception as error:
+            file = getattr(getattr(given, "__code__", None), "co_filename", None)
+            lines = [one.lineno for one in extract_tb(error.__traceback__) if one.filename == file]
+            where = f" in line {lines[-1]} of {Path(str(file)).name}" if lines else ""
+            got, order = Unquoted(f"{type(error).__name__}: {error}{where}"), ", ".join(map(repr, columns.observation))
+            hint = f"It receives the columns {order}, in this order."
+            raise bad_request(f"The policy {name!r}", "run on a batch of observations", got, hint) from error
+
+    return policy
+
+
 def is_of_actions(given: Any) -> bool:
     """Return whether a policy is a function of observations and actions."""
     return callable(given) and wants_actions(given)
@@ -179,7 +203,7 @@ class LogData:
         if not isinstance(columns, Mapping | None):
             raise bad_request("'columns'", "be a dictionary of columns by their role", columns)
         named = {**(columns or {}), **({"reward": signals[0]} if signals else {})}
-        found = find_columns(names, named)
+        found = find_columns(names, named, any(given is not OWN and given is not None for given in targets.values()))
         has_ratios = bool(found.rho or (found.target_probability and found.behaviour_probability))
         targets = {name: given for name, given in targets.items() if given is not OWN or has_ratios}
         own = any(given is OWN for given in targets.values())
@@ -188,6 +212,7 @@ class LogData:
         further = *signals[1:], *held
         self.reader = LogReader(log, named, discount, skip_bad_rows, with_actions, carried, further, ratios=own)
         self.named = "observation" in (columns or {})
+        targets = {name: explained(name, given, self.reader.columns) for name, given in targets.items()}
         first = self.reader.decoded(self.reader.first_rows()[:2])
         self.actions = self._all_actions(targets, (*held, *carried), first)
         self.reader.actions = self.actions

@@ -168,9 +168,10 @@ def horizon(seen: PolicyEvidence) -> Found:
         return
     far = found.effective < 0.5 * n or (seen.data.rows.episodes >= 20 and found.steps < 3)
     if found.rest > 0.5 and far:
+        reach = f"Beyond {steps_of(found)}, the" if found.steps else "The"
         yield (
-            f"The returns check only {steps_of(found)}; {found.rest:.0%} of the weight comes later and relies on the "
-            "features alone."
+            f"{reach} ratios are too uneven to check the value against observed returns, so {found.rest:.0%} of its "
+            "weight rests on the fitted model alone."
         )
 
 
