@@ -126,11 +126,11 @@ class PolicyQuestion:
         centres = np.array([q, d, share * q + (1 - share) * d])
         reach = self.factor * np.array([error_of(column) for column in (*psi.T, psi @ (share, 1 - share))])
         least, most = min(self.bounds.low - two.high, apart), max(self.bounds.high - two.low, apart)
-        lows, highs, less, more = centres - reach, centres + reach, min(others) - margin, max(others) + margin
-        low, high = min(apart, *lows) + less, max(apart, *highs) + more
-        ends = low, high, min(lows[2], apart + less), max(highs[2], apart + more)
+        lows, highs, less, more = centres - reach, centres + reach, min(others), max(others)
+        low, high = min(apart, *lows) + less - margin, max(apart, *highs) + more + margin
+        ends = low, high, min(lows[2], apart + less - margin), max(highs[2], apart + more + margin)
         low, high, worst, best = (float(np.clip(one, least, most)) for one in ends)
-        return Gap(apart, low, high, Bounds(worst, best), float(reach[2]), -less)
+        return Gap(apart, low, high, Bounds(worst, best), float(reach[2]), margin - less)
 
     def is_near(self, one: Judged, other: Judged) -> bool:
         """Return whether two policies are not significantly different."""
