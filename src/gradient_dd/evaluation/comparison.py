@@ -5,7 +5,8 @@ The influences of two policies are paired by episode, so the interval of a diffe
     Δq = q − q'      Δd = d − d'      Δ = their blend, as for a value      ±  f · standard error of Σ (ψ − ψ')
 
 The interval is the union of the three, extended by the differences that other features give: these estimate the bias
-of the features, which adds to chance. A policy is better if the interval of the blend is above 0.
+of the features, which adds to chance. A policy is better if the interval of the blend and the differences that other
+features give are above 0.
 f makes the intervals of all differences to the baseline simultaneous: the quantile of the largest |Σ ξ (ψ − ψ')| over
 its standard error, for random ξ (multiplier bootstrap).
 """
