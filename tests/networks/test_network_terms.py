@@ -144,7 +144,7 @@ REFUSALS = [
     (lambda: gdd.NetworkLearner("tdc", SMALL, alpha=0.1, correction=True), "must be 'tangent'. Got 'head'"),
     (lambda: gdd.NetworkLearner("td", TANGENT, alpha=0.1, correction=True), "must be one of gtd2, tdc"),
     (lambda: gdd.NetworkLearner("td", SMALL), "'alpha' must be given"),
-    (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, optimiser=optax.sgd(0.1)), "your optimiser includes the step size"),
+    (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, optimiser=optax.sgd(0.1)), "optimiser includes the step size"),
     (lambda: gdd.NetworkLearner("tdrc", SMALL, optimiser=optax.sgd(0.1)), "'second_alpha' must be given"),
     (
         lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, optimiser="adm"),
