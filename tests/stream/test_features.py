@@ -220,7 +220,10 @@ def test_every_kind_is_listed():
         (lambda: Columns.fitted([]), "Observations must have at least one row and one column."),
         (lambda: Own(lambda x: ["a"])(1), "Features of your own must be numbers."),
         (lambda: from_data({"kind": ["tiles"]}), "Unknown type of features ['tiles']."),
-        (lambda: from_data("tiles"), "The description of features must be a dictionary by name. Got 'tiles'."),
+        (
+            lambda: from_data("tiles"),
+            "The description of features must be a dictionary whose keys are text. Got 'tiles'.",
+        ),
         (lambda: Fourier([0.0], [1.0])(np.ma.masked_array([0.5], [1])), "An observation must be plain numbers."),
         (lambda: Fourier([0.0], [1.0])([[1], [2, 3]]), "An observation must be numbers."),
     ],

@@ -1,7 +1,7 @@
 """Sources of rows: Parquet, CSV and NumPy files, data frames, dictionaries of arrays, Minari datasets.
 
 A source names its columns and yields them in pieces, in order, any number of times. Files are streamed: only one piece
-is in memory. No Python code runs for single rows, unless cells are text or objects.
+is in memory. Python code runs for single rows only if cells are text or objects.
 """
 
 import os
@@ -46,7 +46,7 @@ class Source:
     path: Path | None = None
 
     def __reduce__(self) -> Any:
-        """Return how a worker opens the file again."""
+        """Return the call with which a worker opens the file again."""
         return open_log, (self.path,)
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ def folder_source(folder: Path) -> Source:
 
 
 def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
-    """Return the source of a file; every error of reading it, at once or later, becomes one sentence."""
+    """Return the source of a file; every error while opening or reading it becomes one sentence."""
     state, seen = state_of(file), 0
 
     @contextmanager
@@ -115,7 +115,7 @@ def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
             if isinstance(error, OSError) and error.strerror:
                 raise bad_request(what, f"be a file that can be read{where}", Unquoted(error.strerror)) from None
             if torn := re.match(r"CSV parse error: Row #(\d+): (.*)", first):  # a row with too few or too many cells
-                where, first = f" in row {int(torn[1]) - 2:,}", torn[2]  # Arrow counts from 1, with the line of names
+                where, first = f" in row {int(torn[1]) - 2:,}", torn[2]  # Arrow counts from 1 and includes the header
             raise bad_request(what, f"be readable{where}", Unquoted(first[:200].rstrip("."))) from None
 
     def check_state() -> None:
@@ -138,7 +138,7 @@ def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
 
 
 def state_of(file: Path) -> tuple[int, ...]:
-    """Return what changes with a file: which file it is, its size and its time; raise unless it is a plain file."""
+    """Return the identity, the size and the modification time of a file; raise unless it is a regular file."""
     try:
         found = file.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -154,7 +154,7 @@ def state_of(file: Path) -> tuple[int, ...]:
 def held_source(
     name: str, names: list[str], shapes: Mapping[str, tuple[int, ...]], load: Callable[[list[str]], Chunk]
 ) -> Source:
-    """Return the source of columns in memory, which `load` returns; a column of one cell has it in every row."""
+    """Return the source of columns in memory, which `load` returns; a single number is repeated in every row."""
     lengths = {shape[0] for shape in shapes.values() if shape}
     if len(lengths) != 1:
         words = ", ".join(f"{key}: {shape}" for key, shape in shapes.items()) or "none"
@@ -171,7 +171,7 @@ def held_source(
 
 
 def npz_source(file: Path) -> Source:
-    """Return the source of the arrays of a .npz file; an array is unpacked when it is read first."""
+    """Return the source of the arrays of a .npz file; an array is unpacked when it is first read."""
     held: dict[str, Any] = {}
     shapes = array_shapes(file)
 
@@ -206,7 +206,7 @@ def npy_source(file: Path) -> Source:
 
 
 def opened_natively(file: Path) -> Any:
-    """Return a file that Arrow reads; given its path, Arrow would refuse a name that is not UTF-8."""
+    """Return a file opened for Arrow, which would refuse a path that is not UTF-8."""
     import pyarrow as pa
 
     return pa.OSFile(os.fsencode(file))
@@ -237,7 +237,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def csv_form(file: Path) -> tuple[str, str, str]:
-    """Return the encoding, the separator of cells and the decimal sign of a CSV file, by its first two lines."""
+    """Return the encoding, the cell separator and the decimal mark of a CSV file, judged by its first two lines."""
     with file.open("rb") as opened:
         begin = opened.read(1 << 16)
     nulls = begin[1:200:2].count(0), begin[:200:2].count(0)
@@ -254,8 +254,8 @@ def csv_source(file: Path) -> Source:
     """Return the source of a CSV file whose first line names the columns.
 
     The column `names` is text, as in the file. The first block of the file decides whether each other column has whole
-    numbers, numbers, flags or text. If a later block does not fit, whole numbers become numbers in the rest of the
-    file, and if that does not help, everything becomes text.
+    numbers, floats, flags or text. If a later block does not fit, whole numbers become floats in the rest of the
+    file, and if that fails too, all columns become text.
     """
     import pyarrow as pa
     from pyarrow import csv
@@ -305,7 +305,7 @@ def csv_source(file: Path) -> Source:
 def minari_source(given: Any) -> Source:
     """Return the source of a Minari dataset, or of "minari:NAME": its episodes, and propensities from their infos.
 
-    Infos may have one entry more than there are transitions: the first then belongs to the reset.
+    Infos may have one entry more than there are transitions; the first entry then belongs to the reset.
     """
     dataset = given
     if isinstance(given, str):
