@@ -52,7 +52,7 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a figure: a learner with some parameters held, e.g. "kappa" or "u", which is ακ; others are tuned."""
+    """One line of a figure: a learner with fixed parameters, e.g. "kappa" or "u", which is ακ; the others are tuned."""
 
     label: str
     learner: str
@@ -72,10 +72,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """What to draw of a study: errors over alpha above, learning curves below, a column for each task.
+    """A figure of a study: errors over alpha above, learning curves below, a column for each task.
 
-    `measure`, "last100" or "mean_error", is the error that alpha minimises and that is drawn above. `header` names the
-    function "module:name" that draws a picture above the panels.
+    `measure`, "last100" or "mean_error", is the error drawn above, and settings are tuned to minimise it. `header`
+    names the function "module:name" that draws a picture above the panels.
 
     section, tab   the section of a report that shows the figure, and its name there
     source         the figure of the paper, e.g. "Fig. 2"; empty for a figure that is not in the paper
@@ -116,9 +116,9 @@ class Drawing:
 class LineData(NamedTuple):
     """The numbers of a line.
 
-    alphas, mean, sem     (alphas,) at each alpha the mean of the setting tuned over all else, and its standard error
+    alphas, mean, sem     (alphas,) at each alpha, the mean error of the best setting, and its standard error
     exploded              (alphas,) the number of diverged runs in each mean
-    best                  the setting tuned over all, alpha included
+    best                  the best setting over all parameters, including alpha
     curve, curve_sem      (bins,) its learning curve
     """
 
@@ -151,7 +151,7 @@ def panels_of(figure: Figure, results: Results) -> list[Panel]:
 
 
 def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) -> Panel:
-    """Return the lines of one task."""
+    """Return the panel of one task."""
     settings, errors = results.errors(name, measure)
     task = results.tasks[name]
     mean, sem, _ = intervals.estimate(errors)

@@ -1,4 +1,4 @@
-"""The step of every rule as JavaScript, with the bits of the reference engine.
+"""The step of every rule as JavaScript, bitwise equal to the reference engine.
 
 `maker_of` writes a function (task, values, rhoMode) -> { w, eta, advance }. Its lines follow `Weights.advance` of
 engine/reference.py one by one: sums run from left to right, and all right-hand sides use old values. A rule that moves
