@@ -44,7 +44,7 @@ NAMED = {  # the values of `optimiser`; the transformations have no step size
 
 
 class Optimiser(NamedTuple):
-    """An Optax transformation, or None for plain steps; `own` marks a user's one, which includes the step size."""
+    """An Optax transformation, or None for plain steps; `own` marks a user's transformation and step size."""
 
     name: str
     transformation: Any

@@ -77,7 +77,7 @@ def saved_setting(path: Any, header: Mapping[str, Any], given: Rule | None) -> S
         what = f"{str(path)!r} was saved with a rule of your own, {show(name)}"
         raise BadRequestError(f"{what}. Pass it again as learner=...")
     if given is not None and given.name != name:
-        raise bad_request(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
+        raise bad_request(f"The learner of {str(path)!r}", f"be {name!r}, the saved rule", given.name)
     setting = (given or LEARNERS[name]).setting(header["rho_mode"], **header["values"])
     now = described_setting(setting)["definition"]
     if differ := [part for part in {**saved, **now} if saved.get(part) != now.get(part)]:

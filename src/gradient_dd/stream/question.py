@@ -225,7 +225,7 @@ def taken(batch: Batch, target: Any, what: str) -> Array:
         found = of_table(target, batch.observations)
     if np.ndim(found) == 2 and np.shape(found)[1] > 1:
         if batch.actions is None:
-            raise BadRequestError(f"{what} gives probabilities of all actions. Give the actions taken, actions=...")
+            raise BadRequestError(f"{what} gives probabilities of all actions. Pass the actions taken as actions=...")
         each = as_floats(what, found)
         found = of_actions(each, batch.actions) if len(each) == len(batch) else each
     return column(batch, found, what, "be a probability")
@@ -253,7 +253,7 @@ def saved_questions(path: Any, saved: list[dict[str, Any]], given: Any) -> Any:
         return [Question(**one) for one in saved]
     names = [one["name"] for one in saved]
     if [getattr(one, "name", None) for one in given] != names:
-        raise bad_request(f"The questions of {str(path)!r}", "have the names they were saved with, in order", names)
+        raise bad_request(f"The questions of {str(path)!r}", "have the saved names in the saved order", names)
     for question, one in zip(given, saved, strict=True):
         now = described_question(question)
         if differ := " and another ".join(role for role in ROLES if now[role] != one[role]):

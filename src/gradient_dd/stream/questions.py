@@ -290,7 +290,7 @@ class Questions(Saved):
             horde = cls(asked, **arguments, precision=header["precision"])
             memory, evidence = horde._memory, horde._evidence
             if horde.asked.group.tolist() != header["group"]:
-                rule = "share discounts, targets and interests as when they were saved"
+                rule = "share discounts, targets and interests as the saved questions do"
                 raise bad_request(f"The questions of {str(path)!r}", rule, horde.asked.group.tolist())
             put_back(horde._arrays(), arrays)
             check_places(memory, horde.n_features)
@@ -324,7 +324,7 @@ def check_places(memory: QuestionMemory, p: int) -> None:
 
 
 def piece_of(rows: Any, part: slice) -> Any:
-    """Return some of the feature rows."""
+    """Return the feature rows in a slice."""
     begin = rows.begin[part.start : part.stop + 1]
     cut = slice(int(begin[0]), int(begin[-1]))
     indices = rows.indices[cut] if rows.indices.size else rows.indices

@@ -53,7 +53,7 @@ def traces_of(memory: SingleMemory) -> TraceState:
 
 
 def put_traces(memory: SingleMemory, traces: TraceState) -> None:
-    """Make these traces current."""
+    """Store these traces as the current ones."""
     half, arrays = 1 - memory.counts[HALF], memory.traces
     for k, (name, (where, values)) in enumerate(traces.vectors.items()):
         dense = isinstance(where, slice)

@@ -69,7 +69,7 @@ def checked_features(name: str, x: Any, p: int) -> FeatureVector:
 def checked_numbers(
     reward: Any, discount: Any, rho: Any, terminated: Any, truncated: Any
 ) -> tuple[float, float, float, bool]:
-    """Return the checked reward, discount (0 at an end) and ratio of one transition, and whether it was cut."""
+    """Return the checked reward, discount (0 at an end) and ratio of one transition, and whether it is truncated."""
     reward = number("'reward'", "be a finite number", reward)
     discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
     rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
@@ -153,7 +153,7 @@ def predicted(x: Any, p: int, weights_at: Callable[[Any], Array]) -> Any:
 
 
 def checked_predictions(name: str, values: Array) -> Array:
-    """Return predictions, or raise an error that names the first that is not finite."""
+    """Return predictions, or raise an error that names the first infinite or NaN prediction."""
     if not np.isfinite(values).all():
         raise bad_request(f"The predictions for {name!r}", "be finite", values[~np.isfinite(values)][0])
     return values
@@ -255,7 +255,7 @@ def column(name: str, value: Any, n: int) -> Array:
 def checked_columns(
     reward: Any, discount: Any, rho: Any, terminated: Any, truncated: Any, n: int
 ) -> tuple[Array, Array, Array, Booleans]:
-    """Return checked rewards, discounts (0 at an end) and ratios of n transitions, and where they were cut, (n,)."""
+    """Return checked rewards, discounts (0 at an end) and ratios of n transitions, and where they are truncated."""
     given = {"reward": reward, "discount": discount, "rho": rho}
     reward, discount, rho = (column(name, value, n) for name, value in given.items())
     if not columns_are_sound(reward, discount, rho):

@@ -137,7 +137,7 @@ class AdviceSearch:
             return {}
         runs = self.affordable_runs(name, len(chosen), share)
         seconds = self.pilot.core_seconds(len(chosen), runs, share)
-        words = f", about {seconds:.1f} s of a core" if seconds >= 0.1 else ""
+        words = f", about {seconds:.1f} s of core time" if seconds >= 0.1 else ""
         done = min(self.stages_done / self.stages, 1.0)
         self.on_progress(f"{name}: {len(chosen)} settings, {runs} runs{words}", done)
         self.stages_done += 1
@@ -260,7 +260,7 @@ def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnPr
         pilot.horizon = part_of(horizon, longer)
     least = pilot.core_seconds(TYPICAL)
     if least > budget:  # one episode of some tasks has millions of steps
-        rule = f"take at most {budget:.0f} s of a core for {TYPICAL} settings and the shortest run"
+        rule = f"take at most {budget:.0f} s of core time for {TYPICAL} settings and the shortest run"
         hint = "Give a number of steps instead of episodes."
         raise bad_request("The pilot of the advice", rule, f"about {least:.0f} s", hint)
     search = AdviceSearch(pilot, measure, budget, on_progress)

@@ -308,8 +308,7 @@ class Limits(NamedTuple):
 def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", deadline: float = inf) -> Limits:
     """Return the limits of alpha for the learner and the other parameters of a setting, to a relative 1 %.
 
-    Limits are None if they would take minutes or the rule is not affine. The search ends when `thread_time` reaches
-    `deadline`.
+    Limits are None if they take too long or the rule is not affine. The search ends at `deadline`, a `thread_time`.
     """
     rule, alpha = setting.rule, setting.values["alpha"]
     others: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}

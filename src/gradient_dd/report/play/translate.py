@@ -48,7 +48,7 @@ class Translation:
             lines, first = getsourcelines(function)
             self.tree = ast.parse(dedent("".join(lines))).body[0]
         except (OSError, TypeError, SyntaxError):
-            rule = "be a function with source that can be read, to run on a page"
+            rule = "be a function whose source can be read, to run on a page"
             raise bad_request(f"{getattr(function, '__name__', 'The step')!r}", rule, function) from None
         self.file, self.first = Path(getsourcefile(function) or "").name, first
         if not isinstance(self.tree, ast.FunctionDef) or self.tree.decorator_list:

@@ -67,12 +67,12 @@ def checked_map(features: Any, p: int) -> Features | None:
 def mapped(features: Features | None, name: str, observations: Any, observation: Any = None) -> Any:
     """Return the features of n observations or of one, or raise; `name` is the argument with the n observations."""
     if features is None:
-        hint = "Or give features=... when you create it."
+        hint = "Or pass features=... when you create the learner."
         raise bad_request("'x'", "be given if there is no feature map", Unquoted("None"), hint)
     if observation is not None:
         return features(observation)
     if observations is None:
-        raise bad_request("'x'", f"be given, or {name!r} for the feature map", Unquoted("None"))
+        raise bad_request("'x'", f"be given, unless {name!r} is given for the feature map", Unquoted("None"))
     return tuple(features.rows(np.asarray(observations)))
 
 

@@ -111,7 +111,7 @@ class Columns(Features):
             np.atleast_1d(numbers(f"{name!r}", one, LARGEST)) for name, one in (("shift", shift), ("scale", scale))
         )
         if self.shift.ndim != 1 or self.shift.shape != self.scale.shape or not (self.scale >= 1 / LARGEST).all():
-            raise bad_request("'scale'", "be positive, with one number for each of 'shift'", self.scale)
+            raise bad_request("'scale'", "be positive, with one number for each number in 'shift'", self.scale)
         self.intercept = boolean("'intercept'", intercept)
         self.n_features = self.nonzeros = len(self.shift) + self.intercept
         unknown = isinstance(largest, float) and largest == np.inf
@@ -204,7 +204,7 @@ class Own(Features):
     def as_data(self) -> dict[str, Any]:
         """Raise an error, because a function is not plain data."""
         hint = "Pass your own map again."
-        raise bad_request("A feature map that is saved", "be one of this package", self.function, hint)
+        raise bad_request("A saved feature map", "be one of this package", self.function, hint)
 
 
 class Layers(Features):
@@ -224,7 +224,7 @@ class Layers(Features):
         for member in self._layers:
             shapes = [(width, *[len(b) for _, b in member])[place : place + 2] for place in range(len(member))]
             if not member or [W.shape for W, _ in member] != shapes:
-                raise bad_request("The layers of a member", "fit each other", [W.shape for W, _ in member])
+                raise bad_request("The layers of a member", "have matching shapes", [W.shape for W, _ in member])
         self.n_features = self.nonzeros = 1 + sum(len(member[-1][1]) for member in self._layers)
         self.bound = float(self.n_features)
 

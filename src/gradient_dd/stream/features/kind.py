@@ -96,7 +96,7 @@ class Wrapped(Features):
     def __init__(self, features: Any) -> None:
         self.features: Features = from_data(features) if isinstance(features, dict) else features
         if not isinstance(self.features, Features):
-            raise bad_request(f"'features' of features of kind {self.kind!r}", "be a feature map", features)
+            raise bad_request(f"'features' of a map of kind {self.kind!r}", "be a feature map", features)
         inner = self.features
         self.n_features, self.nonzeros, self.bound = inner.n_features, inner.nonzeros, inner.bound
 

@@ -124,7 +124,7 @@ class LogReader:
         what = f"The log {self.source.name}"
         if self.last.rows == 0:
             raise bad_request(what, "have rows", Unquoted("none"))
-        rule = "have a transition: two rows of one episode, or an end"
+        rule = "have a transition: two rows of one episode, or a row that ends one"
         raise bad_request(what, rule, Unquoted(f"{self.last.rows} rows without one"))
 
     def observed(self, wide: Array) -> Array:

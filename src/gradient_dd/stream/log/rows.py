@@ -118,7 +118,7 @@ class ReadCounts:
 
 @dataclass
 class RowReader:
-    """Turns the pieces of a source into `LogRows` whose next observation is known, in one pass.
+    """A reader that turns the pieces of a source into `LogRows` with known next observations, in one pass.
 
     discount  γ, unless the log has a column of discounts
     actions   the actions of the log, if rows need them instead of ratios
