@@ -165,7 +165,7 @@ def test_the_page_says_what_was_found_and_what_its_signs_mean():
     cut = replace(advice, candidates=tried, horizon=Horizon(episodes=6000))
     page = text_of(page_lines(replace(found, advice=cut, limits=limits)))
     said = "The pilot ran 60 episodes instead of 6,000 episodes, and all errors are for that length."
-    for words in ("?: not computed", "*: far behind", "never", "any", said):
+    for words in ("?: not computed", "*: error far above", "never", "any", said):
         assert words in page
     risky = [one._replace(safe=best.setting.values["alpha"] / 2) for one in found.limits]
     assert "This alpha is above" in text_of(page_lines(replace(found, limits=risky)))

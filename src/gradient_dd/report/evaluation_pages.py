@@ -27,7 +27,7 @@ def write_page(found: Evaluation | PolicyComparison, path: Any) -> Path:
 
 
 def evaluation_page(found: Evaluation) -> str:
-    """Return one HTML page that opens from disk, offline."""
+    """Return the page of an evaluation: one HTML file that opens from disk, offline."""
     word, column = found.verdict.word, value_head(found.confidence)
     rows = [row("value", (found.start_value, *found.start_interval), LOOKS[word], strong=True)]
     rows += [row(name, one) for name, one in found.parts.items()]
@@ -83,7 +83,7 @@ def initial_states(found: Evaluation) -> str:
 
 
 def comparison_page(found: PolicyComparison) -> str:
-    """Return one HTML page that opens from disk, offline."""
+    """Return the page of a comparison: one HTML file that opens from disk, offline."""
     decisions = {one.followed.name: one.followed is one.baseline for one in found.questions}
     title = "Which policy to deploy"
     if len(decisions) == 1:

@@ -24,7 +24,7 @@ RAMP = ("#4157e4", "#1b79bc", "#1f9074", "#8f8f24", "#d58018")  # for one parame
 DECADES = 6  # of errors on an axis, at most
 MARKERS = "osv^DdPX<>"
 STRONG = RED
-COLOURS = {  # of a learner, on every page; a learner made from another has its colour, and a dashed line
+COLOURS = {  # of each learner on all pages; a learner derived from another has its colour and a dashed line
     "td": BLACK, "tdrc": SKY, "gtd2": ORANGE, "tdc": GREEN, "gradient_dd": RED, "htd": PURPLE, "pgtd2": YELLOW,
     "etd": BLUE, "vtrace": BROWN,
 }  # fmt: skip
@@ -97,7 +97,7 @@ class Figure:
 
     @property
     def compares_rivals(self) -> bool:
-        """Whether the lines are learners that are tuned, not values of a parameter."""
+        """Whether the lines are tuned learners instead of values of a parameter."""
         return len({line.learner for line in self.lines}) > 1
 
 
@@ -141,7 +141,7 @@ class Panel(NamedTuple):
     initial_error: float
 
     def beyond(self, means: Array) -> NDArray[np.bool_]:
-        """Return which means are so far beyond the initial error that they belong above the axes."""
+        """Return whether each mean is so far beyond the initial error that it belongs above the axes."""
         return intervals.has_exploded(means, self.initial_error)
 
 

@@ -66,7 +66,7 @@ class Forest(NamedTuple):
     columns: Sequence[str] = ()
 
     def html(self) -> str:
-        """Return the table."""
+        """Return the plot as an HTML table."""
         grouped, single = any(row.group for row in self.rows), any(row.value for row in self.rows)
         body = ""
         for group, some in groupby(self.rows, key=lambda row: row.group):

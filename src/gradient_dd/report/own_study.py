@@ -37,7 +37,7 @@ COLUMNS = ("ratio [95 % interval]", "error ± standard error", "best setting", "
 
 
 class Winner(NamedTuple):
-    """The best setting of a line on a task: its errors (runs,), a warning, and how many settings of the line diverged.
+    """The best setting of a line on a task: its errors (runs,), a warning, and the line's number of diverged settings.
 
     `ratio` is the ratio of its error to the lowest error of the task.
     """

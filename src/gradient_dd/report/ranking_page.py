@@ -75,7 +75,7 @@ def highlighted(standing: Standing) -> dict[str, str]:
 
 
 def heat(standing: Standing, canvas: Any) -> None:
-    """Draw a cell for each learner and problem: the ratio of the error to the best one on that problem."""
+    """Draw a cell for each learner and problem: the ratio of the error to the lowest error on that problem."""
     names, problems = list(standing.ranks), standing.problems
     canvas.set_size_inches(2.6 + CELL * len(problems), 1.9 + CELL * len(names))
     axes = canvas.subplots()
@@ -110,7 +110,7 @@ def ratios(standing: Standing, canvas: Any) -> None:
 
 
 def profile(standing: Standing, canvas: Any) -> None:
-    """Draw for each learner the share of problems on which its error is at most τ times the best one."""
+    """Draw for each learner the share of problems on which its error is at most τ times the lowest error."""
     canvas.set_size_inches(6.0, 3.2)
     axes, taus, colours = canvas.subplots(), np.geomspace(1.0, 4.0, 81), highlighted(standing)
     for name, means in standing.means.items():

@@ -109,7 +109,7 @@ class AdviceSearch:
         return point.moved(-BESIDE) if prudent or not isfinite(here) else point
 
     def by_error(self, stage: Stage) -> list[PointErrors]:
-        """Return the rows of a stage that did not diverge, smallest error first, ties by the smaller alpha."""
+        """Return the rows of a stage that did not diverge, sorted by error and then by alpha."""
         finite = [row for row in stage.values() if isfinite(self.error(row))]
         return sorted(finite, key=lambda row: (self.error(row), row.point.places[0]))
 

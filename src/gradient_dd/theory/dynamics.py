@@ -58,7 +58,7 @@ TYPES: dict[str, tuple[type, str]] = {  # of the arguments of public functions
 LINEAR_SIGNALS = ("delta", "x_eta", "x_change")  # the signals that depend on the weights
 SIGNALS_OF_THEORY = ("alpha", "beta", "rho", "rho_x", "discount", *LINEAR_SIGNALS)
 DIRECTED_MOVES = ("w_x", "w_next", "eta_x")  # the moves along a feature vector
-PROBES = ((0.7, -1.3, 2.1), (-40.0, 30.0, -20.0), (1e6, 2e6, -3e6))  # signals that check affinity
+PROBES = ((0.7, -1.3, 2.1), (-40.0, 30.0, -20.0), (1e6, 2e6, -3e6))  # signals that check that a rule is affine
 PRECISION = 1e-9  # of that check, relative
 POINTS = 200  # of a learning curve, by default
 

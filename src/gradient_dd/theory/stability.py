@@ -154,7 +154,7 @@ def contraction(g: Complex) -> Array:
 
 
 def eigenvalues_near(generator: sp.csr_matrix, place: complex, count: int) -> Complex:
-    """Return at most `count` eigenvalues nearest to `place` by shift and invert, those that converge."""
+    """Return at most `count` converged eigenvalues nearest to `place`, by shift and invert."""
     size = generator.shape[0]
     shift = place + 1e-13  # `place` may be an eigenvalue
     solve = splu(sp.csc_matrix(generator - shift * sp.identity(size))).solve

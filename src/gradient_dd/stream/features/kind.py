@@ -125,7 +125,7 @@ class Box(NamedTuple):
         return cls(low, high, one_of("'outside'", outside, ("refuse", "clip")))
 
     def unit(self, observations: Any) -> Array:
-        """Return observations scaled to [0, 1], (n, dimensions), or raise for NaN and for values not clipped."""
+        """Return observations scaled to [0, 1], (n, dimensions); raise for NaN and, without clipping, values outside."""
         X = matrix(observations, len(self.low))
         if self.outside == "clip":
             X = np.clip(X, self.low, self.high)
@@ -147,7 +147,7 @@ def for_each(what: str, value: Any, dimensions: int) -> list[Any]:
 
 
 def matrix(observations: Any, dimensions: int) -> Array:
-    """Return observations as finite numbers (n, dimensions), or raise an error that names the first other value."""
+    """Return observations as finite numbers (n, dimensions), or raise an error that names the first nonfinite value."""
     X = as_floats("Observations", observations)
     X = X[:, None] if X.ndim == 1 and dimensions == 1 else X
     if X.ndim != 2 or X.shape[1] != dimensions:
