@@ -125,7 +125,7 @@ class Box(NamedTuple):
         return cls(low, high, one_of("'outside'", outside, ("refuse", "clip")))
 
     def unit(self, observations: Any) -> Array:
-        """Return observations scaled to [0, 1], (n, dimensions); raise for NaN and, without clipping, values outside."""
+        """Return observations scaled to [0, 1], (n, dimensions); raise for NaN and, unless clipped, values outside."""
         X = matrix(observations, len(self.low))
         if self.outside == "clip":
             X = np.clip(X, self.low, self.high)
