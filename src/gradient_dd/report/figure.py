@@ -20,8 +20,8 @@ from gradient_dd.tasks import Task
 BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW, BROWN = (
     "#7a7a7a", "#5f97bf", "#a8873c", "#4f9a7f", "#d84a05", "#a878a0", "#4a7bb5", "#8f8a3a", "#7d5a46",
 )  # fmt: skip
-RAMP = ("#4157e4", "#1b79bc", "#1f9074", "#8f8f24", "#d58018")  # for one parameter, small to large: lighter and lighter
-DECADES = 6  # of errors on an axis, at most
+RAMP = ("#4157e4", "#1b79bc", "#1f9074", "#8f8f24", "#d58018")  # for one parameter, from small (dark) to large (light)
+DECADES = 6  # at most, on an axis of errors
 MARKERS = "osv^DdPX<>"
 STRONG = RED
 COLOURS = {  # of each learner on all pages; a learner derived from another has its colour and a dashed line

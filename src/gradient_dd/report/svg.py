@@ -16,7 +16,7 @@ from typing import NamedTuple
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-TICKS = 6  # of a linear axis, at most
+TICKS = 6  # at most, on a linear axis
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 ELEMENTS = {"svg", "defs", "style", "g", "path", "use", "text", "tspan", "clipPath", "rect", "image", "pattern"}

@@ -1,7 +1,7 @@
 """Learner: any rule on a stream of transitions.
 
 Features are dense or sparse, (indices, values). A sparse update of any linear-time learner costs O(nonzeros), whatever
-n_features is: the decay of η (GTD, TDRC) is one scale for all of η, and Gradient-DD stores w − w_prev only at the
+n_features is: the decay of η (GTD, TDRC) is one scale for all of η, and Gradient-DD changes w − w_prev only at the
 nonzeros of the last step. With a trace an update costs O(nonzeros of the trace); with momentum O(n_features).
 """
 
@@ -255,7 +255,7 @@ class Learner(Saved):
                 first, done = done, self._memory.advance(data, columns, done)
                 self.updates += done - first
                 self.episodes += int(np.count_nonzero((data.discount[first:done] == 0) | cut[first:done]))
-            if done < len(deltas):  # a natural rule, a step out of bounds, or η to forget: one plain step
+            if done < len(deltas):  # a natural rule, a step out of bounds, or η to reset: one plain step
                 pair = (float(one[done]) if one.size else None for one in (pi, mu))
                 x_next = data.x_next.row(done) if data.discount[done] != 0 else None
                 numbers = data.reward[done], data.discount[done], x_next, data.rho[done]

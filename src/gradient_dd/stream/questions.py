@@ -29,7 +29,7 @@ from gradient_dd.stream.transitions import (
     start_weights,
 )
 
-PIECE = 2**22  # numbers of cumulants that are laid out at a time
+PIECE = 2**22  # cumulants expanded at a time
 
 
 class Questions(Saved):

@@ -1,4 +1,4 @@
-"""Advice for a task: which learner, with which parameters, for a horizon and a schedule.
+"""Advice for a task: a learner and its parameters for a horizon and a schedule.
 
 The search tries settings of several learners within one budget:
 
@@ -35,14 +35,14 @@ from gradient_dd.theory.pilot import Point, PointErrors, TaskPilot, expected_ste
 
 MEASURES = ("mean_error", "last100")
 TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # by default
-POINTS = 2000  # about; errors recorded in a run that is counted in steps
+POINTS = 2000  # approximate number of errors recorded in a run that is counted in steps
 TYPICAL, CUT = 150, 0.2  # a run of 150 settings may take this share of the budget;
 TOO_LONG = 1.5  # a horizon longer by this factor is cut
 NOT_TRIED = "not tried"
 DIVERGED = "diverged with every setting that was tried"
 BUDGET = 6.5  # core seconds
 SHORT = 16  # if the whole horizon is too long, a scout runs this fraction of it
-SHARES = {"scout": 0.2, "full": 0.2, "refine": 0.25, "judge": 0.25}  # of the budget, for a stage
+SHARES = {"scout": 0.2, "full": 0.2, "refine": 0.25, "judge": 0.25}  # share of the budget for each stage
 RUNS = {"scout": (1, 4), "full": (1, 4), "refine": (2, 32), "judge": (4, 64)}  # minimum and maximum
 LINES = 2  # refined per learner
 DISTANCES = (0.5, 0.25)  # to the neighbours, by refinement: octaves of alpha, and half as many of each other parameter

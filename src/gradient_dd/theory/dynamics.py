@@ -50,7 +50,7 @@ from gradient_dd.tasks.exact import inverse
 
 P = ParamSpec("P")
 R = TypeVar("R")
-TYPES: dict[str, tuple[type, str]] = {  # of the arguments of public functions
+TYPES: dict[str, tuple[type, str]] = {  # types of the arguments of public functions
     "task": (Task, "a Task, e.g. tasks.random_walk(20)"),
     "setting": (Setting, "a setting, e.g. LEARNERS['td'].setting(alpha=0.1)"),
     "horizon": (Horizon, "a Horizon, e.g. Horizon(steps=10_000)"),
@@ -59,8 +59,8 @@ LINEAR_SIGNALS = ("delta", "x_eta", "x_change")  # the signals that depend on th
 SIGNALS_OF_THEORY = ("alpha", "beta", "rho", "rho_x", "discount", *LINEAR_SIGNALS)
 DIRECTED_MOVES = ("w_x", "w_next", "eta_x")  # the moves along a feature vector
 PROBES = ((0.7, -1.3, 2.1), (-40.0, 30.0, -20.0), (1e6, 2e6, -3e6))  # signals that check that a rule is affine
-PRECISION = 1e-9  # of that check, relative
-POINTS = 200  # of a learning curve, by default
+PRECISION = 1e-9  # relative precision of that check
+POINTS = 200  # default number of points of a learning curve
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,4 +1,4 @@
-"""Pilot runs: the settings to try on a task, and short runs of many settings.
+"""Pilot runs: the settings to try on a task, and the runs of many settings.
 
 The settings of a learner form a space of `studies.search` with coordinates in octaves, one for each placement of ρ.
 

@@ -57,12 +57,12 @@ SMALL = 400  # unknowns up to which all eigenvalues are computed
 COUNT = 8  # eigenvalues computed for larger operators, near 1 and of largest modulus
 SPAN = (1e-5, 1e4)  # bounds of the scan for the largest stable alpha, in units of one over the largest drift
 PER_DECADE = 8  # step sizes of the scan
-PRECISION = 5e-7  # relative, of the largest stable alpha
-EDGE_PRECISION = 1e-3  # relative, of an edge of a `RatePlane`
+PRECISION = 5e-7  # relative precision of the largest stable alpha
+EDGE_PRECISION = 1e-3  # relative precision of an edge of a `RatePlane`
 MOST_UNKNOWNS = 5_000  # of the second moments; each alpha then takes up to a second
 MOST_ENTRIES = 8_000_000  # of T; a scan of step sizes then takes about a minute
 LEAST, MOST = 1e-6, 1e6  # bounds of the search for `Limits`, in units of one over the largest drift
-LIMIT_STEP, LIMIT_PRECISION = 1.5, 0.01  # of that search
+LIMIT_STEP, LIMIT_PRECISION = 1.5, 0.01  # step and relative precision of that search
 
 
 @checked
@@ -75,8 +75,8 @@ def rate(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
 def largest_stable_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **parameters: Any) -> float:
     """Return the step size at which the mean first becomes unstable, to a relative 1e-6.
 
-    The result is 0 if the mean is unstable at all step sizes, and inf if it is stable at all of them. Step sizes are
-    scanned on a grid of eight per decade and then bisected, so a narrower unstable window can be missed.
+    The result is 0 if the smallest scanned step size is unstable, and inf if all scanned step sizes are stable. The
+    scan has eight step sizes per decade and is followed by bisection, so a narrower unstable window can be missed.
     """
     rate_at, scale = rate_of_alpha(task, learner, sampling, parameters)
     low, high = (scale * end for end in SPAN)
@@ -249,7 +249,7 @@ class SquareOperator:
         one, two = maps.coefficients(1.0), maps.coefficients(2.0)
         is_linear = all(np.allclose(b, 2 * a, rtol=1e-12, atol=0.0) for a, b in zip(one, two, strict=True))
         moves = maps.changes() if self.unknowns <= MOST_ENTRIES else []  # D = M_o − I' of every outcome
-        each = np.array([(D.nnz + size) ** 2 / 2 for D in moves])  # entries of an outcome, about
+        each = np.array([(D.nnz + size) ** 2 / 2 for D in moves])  # approximate entries of each outcome
         entries = min(self._after.getnnz(axis=0) @ each, float(self.unknowns) ** 2) if moves else inf
         if not is_linear or entries > MOST_ENTRIES:
             raise bad_request("The operator of the second moments", "be small, and its rule linear in alpha", setting)

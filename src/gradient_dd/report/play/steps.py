@@ -2,7 +2,7 @@
 
 `maker_of` writes a function (task, values, rhoMode) -> { w, eta, advance }. Its lines follow `Weights.advance` of
 engine/reference.py one by one: sums run from left to right, and all right-hand sides use old values. A rule that moves
-along x and x' only loops over their entries: the zeros that the reference engine adds elsewhere change no bit.
+only along x and x' loops over their entries: the zeros that the reference engine adds elsewhere change no bit.
 """
 
 from collections.abc import Iterator

@@ -117,7 +117,7 @@ class Translation:
             case ast.Name(id=name), _:
                 yield f"{name_in_javascript(name)} = {self.expression(value)};"
             case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
-                self.fresh += 1  # all values are taken before the first name changes
+                self.fresh += 1  # all values are computed before the first name changes
                 held = [f"held{self.fresh}_{place}" for place in range(len(values))]
                 yield from (f"const {one} = {self.expression(v)};" for one, v in zip(held, values, strict=True))
                 for into, one in zip(names, held, strict=True):

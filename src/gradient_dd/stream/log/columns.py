@@ -22,7 +22,7 @@ from gradient_dd.arrays import LARGEST, Array
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, show, unknown
 from gradient_dd.stream.log.cells import EXACT, as_actions, as_matrix, number_of, text_of
 
-USUAL = {  # the usual names of each role, in lower case; the first is ours
+USUAL = {  # the usual names of each role, in lower case; the first is the role's own name
     "action": ("action", "actions", "act", "a"),
     "reward": ("reward", "rewards", "rew", "r"),
     "discount": ("discount", "discounts", "gamma"),

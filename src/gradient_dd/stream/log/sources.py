@@ -108,7 +108,7 @@ def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
             yield
         except (GradientDDError, MemoryError):
             raise
-        except Exception as error:  # readers raise many types for a file that is cut off, damaged or of another type
+        except Exception as error:  # readers raise many types of errors for a truncated, damaged or wrong file
             check_state()
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             what, where = f"The log {file.name}", f" after row {seen - 1:,}" if seen else ""
@@ -146,7 +146,7 @@ def state_of(file: Path) -> tuple[int, ...]:
     except (OSError, ValueError) as error:
         got = Unquoted(getattr(error, "strerror", "") or "an error")
         raise bad_request(f"The log {file.name}", "be a file that can be read", got) from None
-    if not S_ISREG(found.st_mode):  # reading a pipe or a device could wait for ever
+    if not S_ISREG(found.st_mode):  # reading a pipe or a device could block forever
         raise bad_request("A log", "be a file", str(file))
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
@@ -262,7 +262,7 @@ def csv_source(file: Path) -> Source:
 
     encoding, separator, decimal = csv_form(file)
 
-    def opened(**columns: Any) -> Any:  # threads are no faster here, and with them errors do not name the row
+    def opened(**columns: Any) -> Any:  # threads are no faster here, and their errors do not name the row
         reading = csv.ReadOptions(block_size=CSV_BYTES, encoding=encoding, use_threads=False)
         convert = csv.ConvertOptions(null_values=list(MISSING), decimal_point=decimal, **columns)
         return csv.open_csv(opened_natively(file), reading, csv.ParseOptions(delimiter=separator), convert)
