@@ -264,7 +264,7 @@ def test_odd_roles_are_refused(columns):
 
 def test_long_names_of_columns_are_shortened():
     sentence = refusal_of({"x" + "9" * 5000: REWARD, "y" * 5000: REWARD})
-    assert "A log must have observations" in sentence
+    assert "A log must have rewards and observations" in sentence
     assert len(sentence) < 800
 
 

@@ -53,9 +53,9 @@ def test_missing_roles_are_one_error_with_all_columns():
     with pytest.raises(BadRequestError) as caught:
         gdd.compare(log, {"new": lambda seen: np.full((len(seen), 2), 0.5)}, discount=0.9)
     assert str(caught.value) == (
-        "A log must have observations, such as obs_0, obs_1, … and rewards and actions. Got "
-        f"{', '.join(map(repr, log))}. Name them: --column observation=FEATURE,... --column reward=NAME "
-        "--column action=NAME, or columns={'observation': […], 'reward': …, 'action': …}."
+        "A log must have rewards, actions and observations, such as obs_0, obs_1, …. Got "
+        f"{', '.join(map(repr, log))}. Name them: --column reward=NAME --column action=NAME "
+        "--column observation=FEATURE,..., or columns={'reward': …, 'action': …, 'observation': […]}."
     )
     with pytest.raises(BadRequestError, match="A column of rewards must be in the log"):
         gdd.evaluate_log(log, discount=0.9, columns={"observation": "segment"})

@@ -174,14 +174,14 @@ def episodes(data: LogData) -> Found:
 
 @finding("data", "time limit", "with care", "If it is a time limit, record these rows as truncated, not as terminated.")
 def time_limit(data: LogData) -> Found:
-    """Too many episodes terminate at exactly the longest length, and the state does not contain the time. A termination
-    has no value after it, a time limit has.
+    """Too many episodes terminate at exactly the longest length, and the state does not contain the time. No
+    reward follows a termination, but after a time limit the process continues.
     """
     limit = time_limit_of(data.first)
     if limit is not None and not knows_time(data):
         yield (
             f"{limit[1]:.0%} of the terminated episodes have exactly {limit[0]} steps, the longest length. This is "
-            "probably a time limit, and then the values are wrong, because they count nothing after it."
+            "probably a time limit. If so, the values are wrong, because they omit all rewards after it."
         )
 
 
@@ -215,7 +215,7 @@ def leaked_future(data: LogData) -> Found:
         which = repr(names[column]) if column < len(names) else f"number {column}"
         yield (
             f"Column {which} alone explains {share:.0%} of the return that the other columns leave unexplained. It may "
-            "contain the future, which no policy can observe, and then the values are wrong."
+            "contain the future, which no policy can observe. If so, the values are wrong."
         )
 
 
@@ -298,7 +298,7 @@ def no_ends(data: LogData) -> Found:
     elif not known and data.reader.discount > 0:
         yield (
             "No column marks the ends of episodes, so all rows are treated as continuing. If episodes end, the values "
-            "include rewards that are never paid."
+            "include rewards of later episodes."
         )
 
 
@@ -325,4 +325,4 @@ def unused_columns(data: LogData) -> Found:
     """
     unused = data.reader.columns.unused
     if unused and not data.named:
-        yield f"The columns {listed(unused)} are not used. If the state is incomplete without them, the value is wrong."
+        yield f"Unused columns: {listed(unused)}. If the state is incomplete without them, the value is wrong."

@@ -96,7 +96,7 @@ def tail_of(reward: Array) -> tuple[float, float] | None:
 @finding("rows", "heavy tails", "not", "Collect more data, or clip the rewards if the question allows it.")
 def heavy_tails(rows: RowEvidence) -> Found:
     """0.1 % of the rows contribute half of all squared rewards, and these rewards are ten times as large as typical
-    ones. Another log would contain others.
+    ones. Another log would contain other such rewards.
     """
     share, times = tail_of(rows.reward) or (0.0, 0.0)
     if share > SOME and times > 10.0:

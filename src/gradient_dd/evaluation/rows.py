@@ -304,7 +304,8 @@ class EvaluationRows:
                 numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
                 sample.add(piece)
                 held = [*held, piece] if numbers <= most else []
-            self._ends, self._episodes = [*self._ends, self.n], [*self._episodes, self.episodes]
+            self._ends.append(self.n)
+            self._episodes.append(self.episodes)
             self.read += reader.last
             if not names.isdisjoint(reader.last.names):
                 what, got = "The files of a log", Unquoted("an episode that returns in a later file")

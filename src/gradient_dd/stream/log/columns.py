@@ -40,7 +40,7 @@ USUAL = {  # the usual names of each role, in lower case; the first is the role'
 STEMS = ("obs", "observation", "observations", "x", "feature", "features", "state", "s")
 FEATURE_STEMS = ("x", "feature", "features")  # columns with these names are used as features without a map
 SEVERAL = ("observation", "next")  # roles that may have several columns
-NEEDED = {"observation": "observations, such as obs_0, obs_1, …", "reward": "rewards", "action": "actions"}
+NEEDED = {"reward": "rewards", "action": "actions", "observation": "observations, such as obs_0, obs_1, …"}
 MOST_ACTIONS = 1000  # distinct actions that have names; more numbers are measurements
 MOST_SHOWN = 20  # names in a sentence
 MOST_BROKEN = 20  # distinct numbers, not all of them whole, that still count as names
@@ -116,7 +116,8 @@ def find_columns(names: list[str], given: Mapping[str, Any] | None, actions: boo
         flags = " ".join(f"--column {role}={'FEATURE,...' if role == 'observation' else 'NAME'}" for role in lacking)
         roles = ", ".join(f"{role!r}: {'[…]' if role == 'observation' else '…'}" for role in lacking)
         shown = ", ".join(map(show, names[:MOST_SHOWN])) + ", …" * (len(names) > MOST_SHOWN)
-        rule = f"have {' and '.join(NEEDED[role] for role in lacking)}"
+        *first, last = (NEEDED[role] for role in lacking)
+        rule = f"have {', '.join(first)}{' and ' * bool(first)}{last}"
         hint = f"Name them: {flags}, or columns={{{roles}}}."
         raise bad_request("A log", rule, Unquoted(shown or "no columns"), hint)
     if following and len(following) != len(observation):
