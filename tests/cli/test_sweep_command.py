@@ -99,7 +99,7 @@ def test_results_are_found_where_they_are_left_by_default(tmp_path, monkeypatch)
         ),
         (["--task", "baird", "--learner", "td", "--set", "x"], "'--set' must be written NAME=VALUES. Got 'x'."),
         (["--task", "baird", "--learner", "td"], "A run must have either 'episodes' or 'steps'."),
-        (["nowhere.toml"], "'nowhere.toml' must be a file that can be read."),
+        (["nowhere.toml"], "Cannot read 'nowhere.toml': No such file or directory."),
     ],
 )
 def test_a_bad_request_gets_one_sentence_and_exit_code_2(arguments, sentence, command):

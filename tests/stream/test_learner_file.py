@@ -106,8 +106,8 @@ COUNTS = {"updates": 1, "episodes": 0, "scale": 1.0}
         ({"learner": "none"}, "was saved with a rule of your own, 'none': give it again"),
         ({"features": 3}, "must be a learner saved by gradient-dd."),
         ({"features": {"kind": "none"}}, "Unknown type of features 'none'."),
-        ({"version": "3"}, "must be of version 4. Got '3'. Another gradient-dd wrote it"),
-        ({"version": 5}, "must be of version 4. Got 5. Another gradient-dd wrote it"),
+        ({"version": "3"}, "must be of version 4. Got '3'. Another version of gradient-dd wrote it"),
+        ({"version": 5}, "must be of version 4. Got 5. Another version of gradient-dd wrote it"),
         ({"kind": "evaluation"}, "must be a learner saved by gradient-dd."),
     ],
 )
@@ -235,7 +235,7 @@ def test_a_file_of_the_form_before_this_one_is_refused(saved):
     header = json.loads(str(content.pop("header")))
     del header["checksum"]
     np.savez(file, header=np.array(json.dumps(header)), **content)
-    assert "must be a learner saved by gradient-dd. Got another file, a damaged one, or one of an" in sentence_of(file)
+    assert "must be a learner saved by gradient-dd. Got a damaged file, a file of another type, or" in sentence_of(file)
 
 
 def test_writers_of_one_path_do_not_disturb_each_other(tmp_path):

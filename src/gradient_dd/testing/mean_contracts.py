@@ -63,8 +63,8 @@ def expected_move(
 ) -> tuple[Array, Array]:
     """Return the change of w and of η averaged over all transitions of a task, (p,) each.
 
-    Transitions have their weights under independent draws, d(s) μ(a|s) P(s'|s,a), and traces their mean along the
-    trajectories that lead there. The metric of a natural rule is C.
+    Transitions have the weights of independent draws, d(s) μ(a|s) P(s'|s,a), and traces have their mean over the
+    trajectories that lead to the transition. The metric of a natural rule is C.
     """
     setting = rule.setting(rho_mode=rho_mode, **values)
     w_move, eta_move = mean_move(setting, samples(task, setting), w, eta, w_prev)
@@ -74,7 +74,7 @@ def expected_move(
 def task_matrices(task: Task, setting: Setting) -> dict[str, Array]:
     """Return the matrices of TERMS for a task and the setting's traces.
 
-    Without a trace and for the trace z ← ρ (γ λ z + x) they come from the table; others from the mean traces.
+    Without a trace and for z ← ρ (γ λ z + x) they come from the table, for other traces from the mean traces.
     """
     rule, (A, b, C) = setting.rule, task.moments
     X, discount, D = task.features, task.discount[task.states], task.visits[:, None]
@@ -124,13 +124,13 @@ def stated_move(
     return returned if rule.has_eta else (*returned, np.zeros_like(w))
 
 
-PRECISION = 1e-10  # relative difference of two sums of the same terms
+PRECISION = 1e-10  # maximum relative difference of two sums of the same terms
 LARGE_ZETA = 100.0  # η then follows w closely on the harsh tasks, as two-time-scale theory requires
 
 
 @for_each_form
 def moves_as_it_states(rule: Rule) -> str | None:
-    """On every single transition the step moves the weights as `expected` says.
+    """Check on single transitions that the step moves the weights as `expected` states.
 
     With the matrices of one transition as A, b, B and C, i.e. z (x − γx')ᵀ, r z, γ (1 − λ) x'zᵀ and x xᵀ, `expected`
     is the update of that transition; without a trace z is ρ x. This checks the sign, the step size and the ratio of
@@ -160,12 +160,12 @@ def moves_as_it_states(rule: Rule) -> str | None:
 
 @for_each_form
 def moves_on_average_as_it_states(rule: Rule) -> None:
-    """On off-policy tasks the mean of the sampled updates is `expected`, wherever w, η and w_prev are.
+    """Check on off-policy tasks that the mean of the sampled updates is `expected`, for random w, η and w_prev.
 
     Here A, b, B and C come from the tables of the tasks. Both placements of ρ have this mean, because E[ρ|s] = 1.
     """
     if rule.expected is None or rule.uses_sample_twice:
-        return  # `moves_as_it_states` reports this; or the mean is over two independent draws
+        return  # `moves_as_it_states` reports a missing `expected`; the other mean is over two independent draws
     rng = np.random.default_rng(1)
     for which in (*HARSH_TASKS, (0, True)):
         task = harsh_task(*which)
@@ -196,7 +196,7 @@ def random_setting(rule: Rule, rng: np.random.Generator, rho_mode: str = "R") ->
 
 @for_each_form
 def rests_at_the_fixed_point(rule: Rule) -> None:
-    """At w*, η = 0 and w_prev = w* the expected update is zero, if the rule has the TD fixed point.
+    """Check that the expected update is zero at w*, η = 0 and w_prev = w*, if the rule has the TD fixed point.
 
     With a trace w* solves E[δ z] = 0, or E[ρ δ z] = 0 if the trace excludes the current ρ.
     """
@@ -215,13 +215,13 @@ def rests_at_the_fixed_point(rule: Rule) -> None:
 
 @for_each_form
 def is_stable_on_policy(rule: Rule) -> str | None:
-    """On-policy, where even TD is stable, the mean update with a small step size is stable."""
+    """Check that the mean update with a small step size is stable on-policy, where even TD is stable."""
     return check_stability(rule, on_policy=True, alpha=1e-3)
 
 
 @for_each_form
 def is_stable_off_policy(rule: Rule) -> str | None:
-    """Off-policy, where TD is not stable, the mean update is stable with a small alpha and a large zeta.
+    """Check that the mean update is stable off-policy, where TD is not, with a small alpha and a large zeta.
 
     Only rules with `stable_off_policy` promise this.
     """
