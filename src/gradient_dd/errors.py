@@ -1,4 +1,4 @@
-"""Exceptions, and checks of arguments that raise them with messages of one form.
+"""Exceptions, and checks of arguments that raise them. Messages about arguments have one form:
 
 *What* must be *rule*. Got *value*. Did you mean …?
 """

@@ -20,7 +20,7 @@ FRESH = "-fresh"  # suffix of the name of a study that runs selected settings on
 
 @contextmanager
 def watched(out: str | Path, workers: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the keywords for a sweep, here or on a cluster, that shows its progress and prints its notices.
+    """Yield the keyword arguments of a sweep, here or on a cluster, that shows its progress and its notices.
 
     On Ctrl-C the KeyboardInterrupt says which results are kept in `out`.
     """

@@ -46,7 +46,7 @@ class Bounds(NamedTuple):
 
 
 def estimate(errors: Array) -> Estimate:
-    """Return mean and standard error over runs; errors: (settings, runs). For one run it is nan."""
+    """Return means and standard errors over runs; errors: (settings, runs). One run has the standard error nan."""
     diverged = np.count_nonzero(~np.isfinite(errors), axis=1)
     runs = errors.shape[1]
     mean = errors.mean(axis=1)
@@ -59,7 +59,7 @@ def estimate(errors: Array) -> Estimate:
 
 
 def has_exploded(errors: Array, first: float | Array) -> NDArray[np.bool_]:
-    """Return whether each error is infinite or far above the initial error, False for nan; any shape."""
+    """Return whether each error is infinite or far above the initial error; for nan, return False."""
     return ~(errors <= EXPLODED * first) & ~np.isnan(errors)
 
 

@@ -106,7 +106,7 @@ class Results:
         return self.study.horizon.bin_middles(), curves[[place[key] for key in chosen]]
 
     def plot(self, kind: str = "step_sizes", task: str | None = None, measure: str = "last100", ax: Any = None) -> Any:
-        """Draw the error of each learner against alpha; or, with kind="curves", the tuned learning curves.
+        """Draw the error of each learner against alpha, or with kind="curves" its tuned learning curve.
 
         Bars and bands are standard errors. `task` is the first by default. Return the matplotlib axes (`ax` if given).
         """

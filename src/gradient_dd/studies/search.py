@@ -45,10 +45,10 @@ Request = tuple[list[Setting], range]  # settings and runs to evaluate
 class Budget:
     """The number of settings that the search evaluates, and the tuning runs.
 
-    coarse, refined   settings of the first two stages, each on runs 0 … runs − 1
+    coarse, refined   numbers of settings of the first two stages, each on runs 0 … runs − 1
     steps             step sizes of the refinements
     starts            number of best points that a refinement uses; the last refinement may use all points
-    finals            pairs: number of best settings, total number of runs
+    finals            pairs of a number of best settings and their total number of runs
     """
 
     coarse: int = 240
@@ -99,7 +99,7 @@ class SearchAxis:
 
     @cached_property
     def shift(self) -> float:
-        """Offset added to a value before the logarithm."""
+        """The offset that is added to a value before the logarithm."""
         return min((value for value in self.values if value), default=1.0) if 0.0 in self.values else 0.0
 
     @cached_property
@@ -281,7 +281,7 @@ def search(space: SearchSpace, evaluate: Evaluate, budget: Budget = FULL) -> Fou
             return found
 
 
-# A study that is searched -------------------------------------------------------------------------------------------
+# Studies with a search ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class StoredUnit(NamedTuple):
 
 
 class Store(ResultsFile):
-    """A results file to which results are written, and from which they are read with verification."""
+    """A results file that verifies checksums when it is read."""
 
     _damage: list[Damage] | None = None  # collects damage; if None, damage raises an error
 
@@ -118,7 +118,7 @@ class Store(ResultsFile):
     def add_settings(self, lanes: Iterable[tuple[str, dict[str, Any]]], study: int | None = None) -> None:
         """Ensure that each (key, facts) has a correct row; a damaged row is repaired.
 
-        `study` is the row of a study to which the settings are added.
+        `study`, if given, is the row of the study to which the settings belong.
         """
         wanted = {key: dict(facts) for key, facts in lanes}
         with self.transaction():
@@ -167,7 +167,7 @@ class Store(ResultsFile):
     def repair(self) -> list[Damage]:
         """Remove all damaged parts and return their damage; a sweep computes these parts again.
 
-        Units whose settings are damaged stay: their numbers are intact, and their sweep rewrites the settings.
+        Units with damaged settings stay, because their numbers are intact and their sweep rewrites the settings.
         """
         removed = [one for one in self.inspect()[1] if one.what != "missing setting"]
         if removed:

@@ -71,7 +71,7 @@ class Grid:
         return prod(len(chosen) for _, chosen in self.values)
 
     def settings(self) -> Iterator[Setting]:
-        """Yield every setting of the grid, checked."""
+        """Yield every setting of the grid; raise for an invalid value."""
         rule, names = find(self.learner), [name for name, _ in self.values]
         for chosen in product(*(values for _, values in self.values)):
             yield rule.setting(rho_mode=self.rho_mode, **dict(zip(names, chosen, strict=True)))
@@ -102,7 +102,7 @@ def as_grid(setting: Setting) -> Grid:
     return Grid(setting.rule, tuple((name, (value,)) for name, value in setting.values.items()), setting.rho_mode)
 
 
-ENGINE_VERSION = 4  # increased whenever a change of the engine could change a result
+ENGINE_VERSION = 4  # increase it whenever a change to the engine could change a result
 BEYOND = 2**62  # limit of runs and seeds, so that a results file can store the sum of two
 NS_PER_UPDATE = 0.9  # on one core, including sampling and errors; used for time estimates
 
@@ -224,7 +224,7 @@ class Study:
 
     @cached_property
     def built_tasks(self) -> tuple[Task, ...]:
-        """The tasks, built."""
+        """The built tasks."""
         return tuple(one if isinstance(one, Task) else one.build() for one in self.tasks)
 
     def settings(self) -> Iterator[Setting]:

@@ -70,7 +70,7 @@ class Progress:
         return sum(self.done.values()), sum(self.total.values())
 
     def add(self, lanes: slice, unit: Unit, results: LaneResults, seconds: float) -> None:
-        """Add the work of a unit for the study; seconds are divided by the number of settings."""
+        """Add the study's part of a unit; the seconds are shared equally among the settings."""
         count = lanes.stop - lanes.start
         self.done[str(unit.task)] += count
         self.updates += float(results.steps[0]) * count
@@ -148,7 +148,7 @@ def run_all(
     return [Results(study, out) for study in studies]
 
 
-# What is missing ------------------------------------------------------------------------------------------------
+# Missing units --------------------------------------------------------------------------------------------------
 
 
 def missing_units(
@@ -224,7 +224,7 @@ def conditions(unit: Unit) -> tuple[Any, ...]:
     return unit.task.key, unit.horizon, unit.schedule, unit.sampling, unit.seed
 
 
-# Running it -----------------------------------------------------------------------------------------------------
+# Running units --------------------------------------------------------------------------------------------------
 
 
 def check_stop(stop: threading.Event | None) -> None:
@@ -238,7 +238,7 @@ def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResul
     check = partial(check_stop, stop)
     lanes = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run, check)
     begin = perf_counter()
-    piece = max(1000, min(CHUNK, 10**8 // len(unit.settings)))  # a tenth of a second or less
+    piece = max(1000, min(CHUNK, 10**8 // len(unit.settings)))  # at most a tenth of a second of work
     while not lanes.done:
         check()
         lanes.advance(piece)

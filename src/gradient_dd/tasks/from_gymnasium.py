@@ -3,8 +3,8 @@
 Such a table lists outcomes (probability, next state, reward, done) for each state and action. Three details are easy
 to get wrong:
 
-    done      Such an outcome ends the episode, even if the table continues after it, as at the goal of CliffWalking.
-              All of these outcomes lead to one additional terminal state, numbered after the others.
+    done      A done outcome ends the episode, even if the table continues after it, as at the goal of CliffWalking.
+              All done outcomes lead to one additional terminal state, numbered after the others.
     states    The task omits states that the behaviour policy never reaches: they have no visits and no value.
     rewards   If several outcomes lead to the same state, their rewards are averaged, which preserves all values.
 
@@ -37,7 +37,7 @@ def from_gymnasium(
     target     (states, actions) probabilities of the policy to evaluate; default uniform
     discount   continuation discount into every state that does not end the episode
     features   (states, p) or (reachable states, p), dense or SciPy sparse; default one-hot
-    start      (states,) distribution of initial states, or one state; by default that of the environment
+    start      (states,) distribution of initial states, or one state; default the environment's own
 
     >>> import gymnasium
     >>> task = from_gymnasium(gymnasium.make("CliffWalking-v1"), discount=0.9)

@@ -111,7 +111,7 @@ class Task:
 
     @cached_property
     def states(self) -> Integers:
-        """The non-terminal states, (n,); all arrays with one entry per state below are in this order."""
+        """The non-terminal states, (n,); all arrays of shape (n, …) are in this order."""
         return np.flatnonzero(~self.terminal)
 
     @cached_property
@@ -168,7 +168,7 @@ class Task:
 
     @cached_property
     def action_probabilities(self) -> tuple[Array, Array]:
-        """π and μ of the action of each outcome, (outcomes,) each."""
+        """The probabilities π and μ of the action of each outcome, (outcomes,) each."""
         taken = self.outcomes.state, self.outcomes.action
         return frozen(self.target[taken]), frozen(self.behaviour[taken])
 
@@ -187,7 +187,7 @@ class Task:
 
     @cached_property
     def digest(self) -> str:
-        """Fingerprint of the dynamics: tasks that share it share their trajectories.
+        """A fingerprint of the dynamics; tasks with the same digest share their trajectories.
 
         It ignores features, ratios, discount, target policy, cumulant, interest and initial weights, so that two
         variants of a task, two feature sets, or two questions are compared on the same transitions.
@@ -199,7 +199,7 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """Fingerprint of all tables: two tasks with the same key give the same results."""
+        """A fingerprint of all tables; tasks with the same key give the same results."""
         features, ratios = self.feature_rows, [] if self.ratios is None else [self.ratios]
         arrays = [self.discount, self.target, self.initial_weights, features.data, features.indices, features.indptr]
         question = {"cumulant": self.cumulant, "interest": self.interest, "goal": self.goal}

@@ -25,7 +25,7 @@ TOLERANCE = 1e-12
 
 
 def random_signals(rule: Rule, arguments: tuple[str, ...]) -> list[dict[str, float]]:
-    """Return a value for each argument, DRAWS times; only ratios and parameters are above 1."""
+    """Return DRAWS sets of random arguments; of the positive ones, only ratios and parameters exceed 1."""
     rng = np.random.default_rng(0)
     free = {parameter.name for parameter in rule.parameters if parameter.high == inf} - {"alpha", "zeta"}
 
@@ -65,7 +65,7 @@ def uses_all_it_declares(rule: Rule) -> None:
 
 @for_each_form
 def keeps_to_its_step_sizes(rule: Rule) -> None:
-    """Check that w, unless it changed before, does not move with alpha = 0, and η does not move with beta = 0."""
+    """Check that alpha = 0 keeps w fixed, if w did not change before, and that beta = 0 keeps η fixed."""
     for step_size, still, weights in (("alpha", {"x_change": 0.0}, "w"), ("beta", {}, "eta")):
         for draw in random_signals(rule, rule.arguments):
             at_rest = {step_size: 0.0} | still
