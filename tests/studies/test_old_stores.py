@@ -56,4 +56,4 @@ def test_a_file_of_an_earlier_version_is_refused_and_left_alone(old, use):
 def test_the_command_line_says_it_in_one_sentence(old):
     done = CliRunner().invoke(cli, ["status", "--out", str(old)])
     assert done.exit_code == 1
-    assert "run the same command with a new file" in str(done.exception) + done.output
+    assert "Repeat the command with a new file" in str(done.exception) + done.output

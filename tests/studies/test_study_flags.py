@@ -88,7 +88,7 @@ def test_what_cannot_be_combined_is_refused(file, flag, value, word):
 
 def test_a_rule_that_the_file_does_not_name_is_refused(file):
     rule = load_rule(f"{ROOT / 'examples' / 'my_rule.py'}:TDC_DD")
-    with pytest.raises(BadRequestError, match="must be one of its learners"):
+    with pytest.raises(BadRequestError, match="must be one of the learners in the file"):
         study_from_file(file, NOTHING, {rule.name: rule})
 
 

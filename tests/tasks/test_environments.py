@@ -73,7 +73,7 @@ def test_a_step_out_of_turn_gets_one_sentence():
     with pytest.raises(BadRequestError, match=r"'action' must be a whole number from 0 to 1. Got 2."):
         env.step(2)
     env.step(0)
-    with pytest.raises(BadRequestError, match="call reset"):
+    with pytest.raises(BadRequestError, match="must be started by reset"):
         env.step(0)
 
 

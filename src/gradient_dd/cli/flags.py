@@ -59,7 +59,7 @@ def study_from_file(path: str, flags: dict[str, Any], rules: dict[str, Rule]) ->
     study = study_from(data, rules)
     for name in rules:
         if not any(table["learner"] == name for table in data["learners"]):
-            raise bad_request("A rule given with a study file", "be one of its learners", name)
+            raise bad_request("A rule given with a study file", "be one of the learners in the file", name)
     return study, changes
 
 

@@ -1,4 +1,4 @@
-"""ETD(λ, β): emphatic TD with a separate decay rate for the follow-on trace, which leads from TD to ETD.
+"""ETD(λ, β): emphatic TD with a separate decay rate for the follow-on trace, interpolating between TD and ETD.
 
     δ = r + γ x'·w − x·w
     F ← decay ρ_before F + 1,  M = λ + (1 − λ) F

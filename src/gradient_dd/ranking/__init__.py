@@ -71,7 +71,7 @@ def rank(
             space = space_of(one, given, problems[0].tasks(0)[0], BUDGETS[quick])
             work += [(one, problem, given) for problem in problems]
             if bars:
-                bars.say(f"Values to try of {space}")
+                bars.say(f"Values to try for {space}")
         entries = shipped(known, problems)
         with ThreadPoolExecutor(threads) as pool:
             waiting = {pool.submit(make_entry, *item, quick): item for item in work}

@@ -230,7 +230,7 @@ class Standing:
                 found.append(f"The best {name} is at the edge of the search, so try more values: {'; '.join(where)}.")
         one = self.ranks[self.own]
         if one.high - one.low > len(self.rules) / 2:
-            found.append("The interval of the mean rank spans more than half of all places: too wide for a claim.")
+            found.append("The interval of the mean rank spans more than half of all places, too wide for a claim.")
         return found
 
     def plot(self, which: str = "heat") -> Any:

@@ -196,7 +196,7 @@ def space_of(
     for one in rule.parameters:
         values: Any = given.get(one.name, one.grid(task) if callable(one.grid) else one.grid)
         if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or getattr(values, "ndim", 1) != 1:
-            raise bad_request(f"The values to try of {one.name!r}", "be a list of numbers", values)
+            raise bad_request(f"The values to try for {one.name!r}", "be a list of numbers", values)
         if not len(values):
             raise BadRequestError(
                 f"The parameter {one.name!r} of {rule.name} has no values to try. Pass some: "
@@ -207,7 +207,7 @@ def space_of(
     others = prod(len(values) for name, values in chosen.items() if name != "alpha")
     if others * FEWEST_ALPHAS > budget.coarse:
         most = budget.coarse // FEWEST_ALPHAS
-        what = f"The values to try of {rule.name}"
+        what = f"The values to try for {rule.name}"
         raise bad_request(what, f"have at most {most} combinations besides alpha", Unquoted(str(others)))
     low, high = chosen["alpha"][0], chosen["alpha"][-1]
     chosen["alpha"] = tuple(map(float, np.geomspace(low, high, budget.coarse // others))) if low < high else (low,)

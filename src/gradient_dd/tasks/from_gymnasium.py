@@ -73,7 +73,7 @@ def from_gymnasium(
             features = sp.vstack([features, sp.csr_matrix((1, features.shape[1]))])
     notes = list(left_out("are never reached or end episodes", ~visited))
     if averaged:
-        notes.append(f"{averaged} outcomes had several rewards, which were averaged. The values are the same.")
+        notes.append(f"{averaged} outcomes had several rewards, which were averaged; this preserves all values.")
     if limit := getattr(spec, "max_episode_steps", None):
         notes.append(f"The limit of {limit} steps is not in the table: the values are for episodes without a limit.")
     return Task(

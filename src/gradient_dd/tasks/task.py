@@ -93,7 +93,7 @@ class Task:
         return f"<Task {self}: {self.n_states} states, {self.n_features} features>"
 
     def _repr_html_(self) -> str:
-        ends = "episodes end" if self.episodic else "one endless run"
+        ends = "episodic" if self.episodic else "continuing"
         facts = {"states": self.n_states, "actions": self.n_actions, "features": self.n_features, "length": ends}
         return card(str(self), {**facts, "policies": self.policies, "notes": "\n".join(self.notes) or None})
 

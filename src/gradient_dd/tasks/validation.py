@@ -111,7 +111,7 @@ def check_outcomes(task: "Task") -> None:
     outcome, (states, actions) = task.outcomes, task.behaviour.shape
     shapes = {column.shape for column in outcome}
     if len(shapes) > 1 or outcome.state.ndim != 1:
-        raise broken(task, "the columns of the outcomes", "have one length", sorted(shapes))
+        raise broken(task, "the columns of the outcomes", "have the same length", sorted(shapes))
     for name, count in zip(WHOLE, (states, actions, states), strict=True):
         column = getattr(outcome, name)
         if ((column < 0) | (column >= count)).any():

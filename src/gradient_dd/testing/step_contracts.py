@@ -122,7 +122,7 @@ def joins_its_forms(rule: Rule) -> None:
         return
     for task in (tasks.random_walk(5), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
         wanted, got = (follow(task, form.setting(rule.traced.rho_mode, alpha=0.01)) for form in rule.forms)
-        assert_same_weights(got, wanted, f"{rule.name} on {task}, with a trace and lam = 0, against without")
+        assert_same_weights(got, wanted, f"{rule.name} on {task}, with a trace and lam = 0, against no trace")
 
 
 @for_each_form
@@ -190,4 +190,4 @@ def assert_close(got: Array, wanted: Array, what: str) -> None:
     """Raise unless two vectors agree to a relative 1e-12."""
     scale = max(1e-3, float(np.abs(wanted).max()))  # below 0.001 rounding errors of the sums dominate
     gap = float(np.abs(got - wanted).max()) / scale
-    assert gap <= TOLERANCE, f"{what}: differ by {gap:.3g} relative"
+    assert gap <= TOLERANCE, f"{what}: the relative difference is {gap:.3g}"

@@ -79,4 +79,4 @@ def sweep(study_file: str | None, out: Path, report: bool, dry_run: bool, as_jso
     for sentence in results.edge_notes():
         print_notice(sentence)
     total = study.n_settings * len(study.tasks)
-    click.echo(f"All {total} settings are in {out}: gradient-dd export --out {out} table.csv")
+    click.echo(f"All {total} settings are in {out}. To export them: gradient-dd export --out {out} table.csv")
