@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.baselines import LEARNERS_IN_C
 from benchmarks.engine import CASES, LANES, STEPS, alphas, best_times, fresh_block, on_one_core, piece, whole_call
-from gradient_dd.engine.kernels.errors import padded
+from gradient_dd.engine.kernels.rows import padded
 from gradient_dd.learners import LEARNERS
 from gradient_dd.tasks import Task
 from tools.programs import parser_of, print_table

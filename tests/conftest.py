@@ -22,9 +22,8 @@ settings.load_profile("repeatable")
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """A small reproduction of one figure: its folder, and what `reproduce` returned."""
-    from gradient_dd.experiments.experiment import Scale
-    from gradient_dd.experiments.paper.experiment import EXPERIMENT
+    from gradient_dd.experiments.job import Scale
     from gradient_dd.experiments.running import reproduce
 
     folder = tmp_path_factory.mktemp("reproduction")
-    return folder, reproduce(EXPERIMENT, ("walk-constant",), folder, Scale(runs=3, episodes=120))
+    return folder, reproduce(("walk-constant",), folder, Scale(runs=3, episodes=120))

@@ -124,7 +124,7 @@ def main(words: list[str] | None = None) -> None:
     write_findings(chosen.out, evidence, verdicts)
     print(*answer(evidence, verdicts), sep="\n")
     for one in verdicts:
-        print(f"\n{one.claim}: {one.statement}\n  {one.counted}\n  {one.finding}")
+        print(f"\n{one.claim}: {one.statement}\n  {one.verdict} ({one.tally})\n  {one.finding}")
 
 
 if __name__ == "__main__":

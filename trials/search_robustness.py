@@ -12,12 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from gradient_dd.experiments.experiment import Job, Scale
-from gradient_dd.experiments.measuring import run_afresh
+from gradient_dd.experiments.job import Job, Scale
 from gradient_dd.experiments.paper.asking import WHOLE
-from gradient_dd.experiments.paper.experiment import EXPERIMENT
 from gradient_dd.experiments.paper.studies import BUDGET, STUDIES, fully
-from gradient_dd.experiments.searching import SearchEvidence, search_all
+from gradient_dd.experiments.running import run_afresh
+from gradient_dd.experiments.tuning import SearchEvidence, search_all
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import NAMES
 from gradient_dd.studies.intervals import Interval, ratio_interval
@@ -33,7 +32,7 @@ def ratios(name: str, wanted: Sequence[str], times: int, job: Job) -> Ratios:
     """Return the error of learners relative to TD's on the test runs, with a multiple of the budget."""
     finals = tuple((times * count, runs) for count, runs in BUDGET.finals)
     larger = replace(BUDGET, coarse=times * BUDGET.coarse, refined=times * BUDGET.refined, finals=finals)
-    base, study = job.at_scale(STUDIES[name]), job.at_scale(fully(STUDIES[name], larger))
+    base, study = job.scale.of(STUDIES[name]), job.scale.of(fully(STUDIES[name], larger))
     assert isinstance(study, SearchStudy)
     if wanted:
         study = replace(study, grids=tuple(grid for grid in study.grids if grid.learner in ("td", *wanted)))
@@ -82,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
     scale = Scale(given.runs, given.episodes)
-    job = Job(EXPERIMENT, (), given.out, scale, {"workers": given.workers}, print)
+    job = Job((), given.out, scale, {"workers": given.workers}, print)
     lines = []
     for name in given.studies:
         lines += rows([ratios(name, given.learners, times, job) for times in given.times])

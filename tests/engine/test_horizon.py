@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gradient_dd import tasks
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.errors import measure
+from gradient_dd.engine.kernels.rows import measure
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.tasks import TASKS
 

@@ -19,9 +19,8 @@ from gradient_dd.cli.commands import cli
 from gradient_dd.engine import kernel_folder
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.kernels import rules
-from gradient_dd.engine.kernels.errors import make_take_errors
 from gradient_dd.engine.kernels.fused import fused_kernel
-from gradient_dd.engine.kernels.rows import outcome_rows
+from gradient_dd.engine.kernels.rows import make_take_errors, outcome_rows
 from gradient_dd.engine.kernels.traced import traced_kernel
 from gradient_dd.engine.lanes import LaneRun
 from gradient_dd.learners import LEARNERS

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from gradient_dd import tasks
 from gradient_dd.engine import reference
 from gradient_dd.engine.horizon import Horizon
-from gradient_dd.engine.kernels.errors import measure
-from gradient_dd.engine.kernels.rows import outcome_rows
+from gradient_dd.engine.kernels.rows import measure, outcome_rows
 from gradient_dd.engine.lanes import Block, LaneRun, LaneTask, run_lanes
 from gradient_dd.engine.schedules import Schedule, constant, tapered
 from gradient_dd.errors import BadRequestError

@@ -8,7 +8,6 @@ import pytest
 from gradient_dd import tasks
 from gradient_dd.engine.horizon import Horizon
 from gradient_dd.engine.lanes import LaneRun, run_lanes
-from gradient_dd.engine.mean_step import mean_traces, outcome_weights, samples
 from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.errors import BadRequestError
@@ -18,7 +17,7 @@ from gradient_dd.learners.trace import Trace
 from gradient_dd.stream.trace_state import SMALLEST
 from gradient_dd.tasks import exact
 from gradient_dd.testing import assert_alike
-from gradient_dd.testing.mean_contracts import HARSH_TASKS, harsh_task
+from gradient_dd.testing.mean_contracts import HARSH_TASKS, harsh_task, mean_traces, outcome_weights, samples
 
 COLLISION, ROOM = tasks.collision(2), tasks.rooms(0)
 TRACED = [name for name, rule in LEARNERS.items() if rule.traced.traces]

@@ -244,7 +244,7 @@ def check_page(folder, questions=()):
 
 
 if __name__ == "__main__":
-    from gradient_dd.experiments.paper.experiment import QUESTIONS
+    from gradient_dd.experiments.paper.texts import QUESTIONS
 
     scorecard, answers, claims, sizes = check_page(Path(sys.argv[1]), QUESTIONS)
     print(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gradient_dd.engine.lanes import LaneResults
-from gradient_dd.experiments.paper.asking import AS_PRINTED, WHOLE, costs_as_much, good_step_sizes
-from gradient_dd.experiments.paper.ledger import CLAIMS
+from gradient_dd.experiments.paper.asking import AS_PRINTED, WHOLE, good_step_sizes
+from gradient_dd.experiments.paper.ledger import CLAIMS, costs_as_much
 from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES, STUDIES
 from gradient_dd.experiments.summary import counts
 from gradient_dd.experiments.tuning import StudyEvidence, first_below, task_errors

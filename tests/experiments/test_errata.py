@@ -17,9 +17,9 @@ from gradient_dd.engine.reference import Weights
 from gradient_dd.engine.schedules import tapered
 from gradient_dd.engine.trajectories import OutcomeSampler
 from gradient_dd.experiments.paper.exact_statements import bootstrapped_boyan, check_statements
-from gradient_dd.experiments.paper.experiment import ERRATA
 from gradient_dd.experiments.paper.figures import FIGURES
 from gradient_dd.experiments.paper.studies import BAIRD_ZETAS, BOYAN_ALPHAS, STUDIES, WALK_ALPHAS, ZETAS
+from gradient_dd.experiments.paper.texts import ERRATA
 from gradient_dd.learners import LEARNERS
 from gradient_dd.stream.learner import Learner
 from gradient_dd.tasks import exact

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from gradient_dd.experiments.measuring import fresh_work
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import STUDIES
-from gradient_dd.experiments.searching import SearchEvidence
+from gradient_dd.experiments.running import fresh_work
+from gradient_dd.experiments.tuning import SearchEvidence
 from gradient_dd.experiments.verdicts import FULLY
 from tests.experiments.made_up_worlds import MadeUp, right, world_evidence
 

@@ -1,7 +1,6 @@
 """The paper: its figures and claims name known things, and a small reproduction is whole, right and offline."""
 
 import json
-import os
 import re
 import shutil
 from multiprocessing import active_children
@@ -14,12 +13,12 @@ import pytest
 from gradient_dd.engine import reference
 from gradient_dd.engine.schedules import constant
 from gradient_dd.errors import BadRequestError
-from gradient_dd.experiments.drawing import THREADS, draw_all, drawing_picture, drawn_meanwhile, figure_picture
-from gradient_dd.experiments.experiment import Scale, read_scale
-from gradient_dd.experiments.paper.experiment import EXPERIMENT, QUESTIONS
+from gradient_dd.experiments.drawing import draw_all, drawing_picture, drawn_meanwhile, figure_picture
+from gradient_dd.experiments.job import Scale, read_scale
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.experiments.paper.ledger import CLAIMS
 from gradient_dd.experiments.paper.studies import PAPER_STUDIES, STUDIES
+from gradient_dd.experiments.paper.texts import QUESTIONS
 from gradient_dd.experiments.running import make, plot, reading, reproduce
 from gradient_dd.experiments.summary import COUNTED
 from gradient_dd.studies.results import Results
@@ -42,7 +41,7 @@ def test_every_claim_rests_on_known_studies():
     for claim in CLAIMS:
         assert set(claim.studies) <= {study.name for study in PAPER_STUDIES}
         assert claim.statement
-        assert claim.criterion
+        assert claim.ask.criterion
         assert claim.source in ("paper", "time", "ours")
 
 
@@ -73,7 +72,7 @@ def test_everything_is_there(made):
 def test_the_table_has_every_setting_and_the_reference_engine_s_numbers(made):
     folder, *_ = made
     frame = pd.read_csv(folder / "tables" / "walk-constant.csv")
-    study = SMALL.of(STUDIES["walk-constant"], EXPERIMENT.full)
+    study = SMALL.of(STUDIES["walk-constant"])
     assert len(frame) == study.n_settings
     (walk,) = study.built_tasks
     for row in frame.sample(6, random_state=0).itertuples():
@@ -93,7 +92,7 @@ def test_verdicts_come_from_fresh_runs(made):
         runs = {unit.run for unit in store.units()}
         before = store.rows("SELECT count(*) FROM unit")
     assert runs == set(range(13))  # 3 tuning runs, twice as many test runs, then the 4 tuning runs of the search
-    reproduce(EXPERIMENT, ("walk-constant",), folder, SMALL)
+    reproduce(("walk-constant",), folder, SMALL)
     with Store(folder / "results.db") as store:
         assert store.rows("SELECT count(*) FROM unit") == before
 
@@ -120,7 +119,7 @@ def tiny(tmp_path_factory):
     """The claims of all three tasks and some figures, on runs far too short to mean anything."""
     folder = tmp_path_factory.mktemp("tiny")
     figures = ("walk", "walk-various-kappa", "walk-various-u", "walk-iid", "boyan", "boyan-iid", "Baird")
-    reproduce(EXPERIMENT, figures, folder, Scale(runs=2, episodes=10))
+    reproduce(figures, folder, Scale(runs=2, episodes=10))
     return folder
 
 
@@ -219,9 +218,9 @@ def test_the_labels_of_a_figure_keep_their_digits(made):
 
 def test_a_figure_is_drawn_again_only_if_it_would_be_another(made):
     folder, *_ = made
-    figure, study = FIGURES["walk-constant"], SMALL.of(STUDIES["walk-constant"], EXPERIMENT.full)
+    figure, study = FIGURES["walk-constant"], SMALL.of(STUDIES["walk-constant"])
     results = Results(study, folder / "results.db")
-    drawing, note = folder / "figures" / "walk-constant.png", EXPERIMENT.note(SMALL)
+    drawing, note = folder / "figures" / "walk-constant.png", SMALL.note
     before = drawing.stat().st_mtime_ns
     draw_all([figure_picture(figure, results, note)], folder / "figures")
     assert drawing.stat().st_mtime_ns == before
@@ -231,11 +230,8 @@ def test_a_figure_is_drawn_again_only_if_it_would_be_another(made):
 
 
 def test_drawings_that_are_not_wanted_any_more_are_stopped(tmp_path):
-    before = {name: os.environ.get(name) for name in THREADS}
-
     def interrupted():
         with drawn_meanwhile([drawing_picture(DRAWINGS["safety"])], tmp_path, gently=True):
-            assert {name: os.environ.get(name) for name in THREADS} == before
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -246,7 +242,7 @@ def test_drawings_that_are_not_wanted_any_more_are_stopped(tmp_path):
 
 def test_an_unknown_figure_gets_one_sentence(tmp_path):
     with pytest.raises(BadRequestError, match=r"Unknown figure 'wak'. Did you mean 'walk'\?"):
-        reproduce(EXPERIMENT, ("wak",), tmp_path, Scale())
+        reproduce(("wak",), tmp_path, Scale())
     assert not list(tmp_path.iterdir())
 
 
@@ -261,7 +257,7 @@ def test_reading_runs_nothing_and_refuses_what_is_not_whole(made):
 
 def test_a_quick_look_has_the_same_grids():
     def quick(name, **scale):
-        return Scale(**scale or {"runs": 2, "episodes": 50}).of(STUDIES[name], EXPERIMENT.full)
+        return Scale(**scale or {"runs": 2, "episodes": 50}).of(STUDIES[name])
 
     baird, starts, long = (quick(name) for name in ("baird", "baird-starts", "baird-long"))
     assert (baird.runs, baird.steps, baird.every) == (2, 500, 100)
@@ -269,7 +265,7 @@ def test_a_quick_look_has_the_same_grids():
     assert (starts.runs, starts.steps, starts.every) == (1, 500, 500)
     assert (long.runs, long.steps, long.every) == (1, 2500, 2500)
     assert quick("baird-starts", runs=100).runs == 4
-    assert Scale().of(STUDIES["walk"], EXPERIMENT.full) == STUDIES["walk"]
+    assert Scale().of(STUDIES["walk"]) == STUDIES["walk"]
 
 
 @pytest.mark.parametrize(
@@ -283,8 +279,8 @@ def test_a_quick_look_has_the_same_grids():
     ],
 )
 def test_only_a_smaller_scale_is_a_first_look(scale, note):
-    assert EXPERIMENT.note(Scale(*scale)) == note
-    assert str(EXPERIMENT.results_folder(Scale(*scale))) == ("results-quick" if note else "results")
+    assert Scale(*scale).note == note
+    assert str(Scale(*scale).folder) == ("results-quick" if note else "results")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from gradient_dd import LEARNERS, tasks
 from gradient_dd.experiments.drawing import draw_drawing
-from gradient_dd.experiments.paper.drawings import baird, maps, rates
+from gradient_dd.experiments.paper.drawings import baird, rates
 from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
 from gradient_dd.theory import expected_run, largest_stable_alpha, rate
 from gradient_dd.theory.dynamics import MeanOperator
@@ -17,7 +17,7 @@ GRADIENT_DD = LEARNERS["gradient_dd"]
 
 
 def stability_maps_of(task):
-    return [maps.Plane("walk, m = 3", task, "kappa", (0.1, 10), (0.01, 4), 8, squares=True)]
+    return [rates.Plane("walk, m = 3", task, "kappa", (0.1, 10), (0.01, 4), 8, squares=True)]
 
 
 SMALLER = {  # what makes drawings take seconds
@@ -88,14 +88,14 @@ def test_the_edge_of_the_flow_is_where_its_rate_changes_sign():
 
 
 def test_colours_reach_the_edge_and_hide_nothing():
-    rates = np.array([[3.0, 2, -1, -1, -1, 4], [-1, -1, -1, -1, -1, -1], [1, 1, 1, 1, 1, -1], [5, 5, 5, 5, 5, 5]])
-    shown = maps.up_to_the_edge(rates).filled(0)
+    found = np.array([[3.0, 2, -1, -1, -1, 4], [-1, -1, -1, -1, -1, -1], [1, 1, 1, 1, 1, -1], [5, 5, 5, 5, 5, 5]])
+    shown = rates.up_to_the_edge(found).filled(0)
     assert shown.tolist() == [[3, 2, 2, 2, 0, 4], [0] * 6, [1] * 6, [5] * 6]
 
 
 def test_sampled_means_lie_about_the_exact_ones(monkeypatch):
     monkeypatch.setattr(rates, "RUNS", 400)
-    task, settings = tasks.random_walk(5), [LEARNERS[name].setting(alpha=0.2) for name in rates.RUN_LINES]
+    task, settings = tasks.random_walk(5), [LEARNERS[name].setting(alpha=0.2) for name in rates.LINES]
     of_mean, of_runs, noise = rates.sampled(task, settings, "trajectory")
     for place, chosen in enumerate(settings):
         exact = expected_run(task, chosen, rates.STEPS, points=[rates.EVERY]).errors[0]

@@ -188,8 +188,8 @@ NEEDED = (
     ("neural", "jax", "import gradient_dd; gradient_dd.NetworkLearner"),
     ("report", "matplotlib", "import gradient_dd.report.canvas"),
     ("report", "matplotlib", "import gradient_dd.report.study_figure"),
-    ("report", "matplotlib", "import gradient_dd.experiments.paper.drawings.maps"),
-    ("report", "jinja2", "import gradient_dd.experiments.paper.experiment"),
+    ("report", "matplotlib", "import gradient_dd.experiments.paper.drawings.rates"),
+    ("report", "jinja2", "import gradient_dd.experiments.page"),
 )
 
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.experiments.claims import Ask, Claim
-from gradient_dd.experiments.verdicts import ClaimQuestion, ClaimVerdict, exactly
+from gradient_dd.experiments.verdicts import Ask, Claim, ClaimQuestion, ClaimVerdict, exactly
 from gradient_dd.studies.intervals import EXPLODED, Interval, ratio_interval
 from trials.networks.cells import OPTIMISERS, WITH_DD, c_name, dd_name
 from trials.networks.findings import CONTROL_DD, SHORT, finding, shown

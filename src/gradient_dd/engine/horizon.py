@@ -1,6 +1,6 @@
-"""Horizon: how long a run is, when its error is taken, and how errors are folded into three numbers.
+"""The horizon of a run: its length, the points at which its error is taken, and three summaries of the errors.
 
-    last100      mean of the last 100 errors: of episodes, or of single steps in a run that is counted in steps
+    last100      mean of the last 100 errors: of episodes, or of single steps in a run counted in steps
     mean_error   mean over all points
     curve        means over at most 200 bins of points
 
@@ -20,17 +20,17 @@ from gradient_dd.tasks import Task
 LAST = 100
 BINS = 200
 LONGEST = 10**15  # steps or episodes of a run: eleven days at a nanosecond a step
-DIVERGED = 1e100  # an error beyond this bound, or none at all, is divergence
+DIVERGED = 1e100  # an error above this bound, or NaN, is divergence
 
 
 class Segments(NamedTuple):
     """A piece of a run, cut where the error is taken or the step size changes; each array (segments,).
 
-    end      steps of the piece that lie before the end of the segment
+    end      steps from the beginning of the piece to the end of the segment
     factor   of the schedule, during the segment
-    point    bin of the curve to which the error at its end goes; -1 where that is no point
+    point    bin of the curve for the error at the end; -1 if the end is not a point
     last     whether that error is one of the last 100
-    step     steps of the run up to its end;  episode  number of the episode that its last step is in, from 1
+    step     steps of the run up to the end;  episode  number of the last step's episode, from 1
     """
 
     end: Integers
@@ -43,7 +43,7 @@ class Segments(NamedTuple):
 
 @dataclass(frozen=True)
 class Horizon:
-    """Either so many `episodes`, with a point at the end of each, or so many `steps`, with one every `every`."""
+    """Either `episodes`, with a point at the end of each, or `steps`, with a point every `every` steps."""
 
     episodes: int | None = None
     steps: int | None = None
@@ -65,7 +65,7 @@ class Horizon:
             raise bad_request("'every'", f"divide the number of steps ({self.steps})", self.every)
 
     def check(self, task: Task) -> None:
-        """Raise unless `task` is a Task, and one with episodes where episodes are counted."""
+        """Raise unless `task` is a Task, which has episodes if the run is counted in episodes."""
         if not isinstance(task, Task):
             raise bad_request("'task'", "be a Task, e.g. tasks.random_walk(20)", task)
         if self.episodes is not None and not task.episodic:
@@ -74,25 +74,25 @@ class Horizon:
 
     @property
     def points(self) -> int:
-        """How many errors make the mean error and the curve."""
+        """The number of errors in the mean error and the curve."""
         return self.steps // self.every if self.episodes is None else self.episodes  # type: ignore[operator]
 
     @property
     def bins(self) -> int:
-        """How many points the curve has."""
+        """The number of points of the curve."""
         return min(BINS, self.points)
 
     @property
     def n_last(self) -> int:
-        """How many errors make last100: fewer than 100 in a short run."""
+        """The number of errors in last100: fewer than 100 in a short run."""
         return min(LAST, self.points if self.steps is None else self.steps)
 
     def bin_of(self, point: Any) -> Any:
-        """Return the bin of the curve a point belongs to, points counting from 1."""
+        """Return the bin of the curve for a point, counted from 1."""
         return (point - 1) * self.bins // self.points
 
     def bin_sizes(self) -> Integers:
-        """Return how many points each bin has, (bins,)."""
+        """Return the number of points in each bin, (bins,)."""
         first = -(-np.arange(self.bins + 1) * self.points // self.bins)  # points before each bin
         return np.diff(first)
 
@@ -104,7 +104,7 @@ class Horizon:
     def cut(self, ends: Integers, length: int, steps: int, episodes: int, schedule: Schedule) -> Segments:
         """Cut the next piece of a run, `length` steps long; `ends` counts the steps up to each end of an episode.
 
-        `steps` and `episodes` have been completed before. Nothing beyond the horizon is in the segments.
+        The run has completed `steps` and `episodes` before. Segments end at the horizon.
         """
         if self.steps is not None:
             length = min(length, self.steps - steps)
@@ -147,7 +147,7 @@ class LaneResults:
     last100, mean_error              (runs, settings) means of errors; inf where the lane diverged
     curve                            (runs, settings, bins) means over bins of points
     diverged_step, diverged_episode  (runs, settings) where the error left the bound; 0 if it did not
-    steps                            (runs,) steps made
+    steps                            (runs,) the number of steps made
     """
 
     last100: Array

@@ -2,12 +2,12 @@
 
     run_lanes(task, settings, Horizon(episodes=20_000), runs=50)
 
-Settings of one rule are lanes of a block, which one call of a compiled kernel advances, and so are those of several
-rules that have few settings each. All lanes of a run see the same transitions. The result is the same bits whatever the
-number of workers, the grouping of lanes, or the pieces a run is advanced in.
+The settings of one rule, or of several rules with few settings each, are the lanes of a block, which one call of a
+compiled kernel advances. All lanes of a run see the same transitions. The bits of the result do not depend on the
+number of workers, the grouping of lanes, or the pieces in which a run is advanced.
 
-Lanes that have diverged stop costing, because their error is infinite at every point to come. Between two pieces of a
-run the other lanes of a block are copied into a smaller one, as soon as that saves a strip.
+Lanes that have diverged cost nothing more, because their error is infinite at every later point. Between two pieces of
+a run the other lanes of a block are copied into a smaller block, as soon as that saves a strip.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,9 +23,17 @@ from numpy.typing import NDArray
 from gradient_dd.arrays import Array, check_memory
 from gradient_dd.engine.horizon import Horizon, LaneResults, Segments
 from gradient_dd.engine.kernels.compiler import subnormals_flushed
-from gradient_dd.engine.kernels.errors import Errors, Measure, measure, no_errors
 from gradient_dd.engine.kernels.fused import fused_kernel
-from gradient_dd.engine.kernels.rows import WIDEST, OutcomeRows, Shape, outcome_rows
+from gradient_dd.engine.kernels.rows import (
+    WIDEST,
+    Errors,
+    Measure,
+    OutcomeRows,
+    Shape,
+    measure,
+    no_errors,
+    outcome_rows,
+)
 from gradient_dd.engine.kernels.rules import JointRule, join_few
 from gradient_dd.engine.kernels.state import MOST_LANES, Lanes, new_lanes, padded_lanes
 from gradient_dd.engine.kernels.traced import traced_kernel
@@ -38,15 +46,15 @@ from gradient_dd.learners import Rule, Setting
 from gradient_dd.tasks import Task
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
-FIRST_PIECE = 2**12  # steps after which lanes that have diverged are left behind for the first time
-PER_LANE = ("w", "eta", "start", "change")  # arrays with a column for each lane, beside its fields
+FIRST_PIECE = 2**12  # steps after which diverged lanes are first left behind
+PER_LANE = ("w", "eta", "start", "change")  # arrays with a column for each lane, in addition to its fields
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
-COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock that the thread compiling it holds
-COMPILING_GUARD = Lock()  # held while COMPILING is read or changed
+COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock of the thread that compiles it
+COMPILING_GUARD = Lock()  # of COMPILING itself
 
 
 class LaneTask(NamedTuple):
-    """A task as input of kernels, for one rho_mode: tables, error, initial weights (p,), bins of the curve, π, μ."""
+    """A task as input of kernels, for one rho_mode: tables, error, initial weights (p,), bins of the curve, π and μ."""
 
     table: OutcomeRows
     shape: Shape
@@ -56,16 +64,16 @@ class LaneTask(NamedTuple):
     probabilities: tuple[Array, Array]
 
     def fuses(self, rule: Rule) -> bool:
-        """Return whether the fused kernel runs a rule; the traced one takes the others."""
+        """Return whether the fused kernel runs a rule; the traced kernel runs the others."""
         return rule.is_plain and self.shape.width <= WIDEST and (self.shape.one_hot or not rule.natural)
 
 
 class Block:
-    """Lanes of one rule that are advanced by one call of one kernel.
+    """Lanes of one rule that one call of one kernel advances.
 
-    lanes, errors  of all settings; out of date for lanes that go on in a smaller block, until `unpack` is called
-    places         (live,) which lanes go on;  small  their lanes and errors, where some were left behind
-    seconds        that the kernel took, compiling left out
+    lanes, errors  of all settings; out of date for lanes that continue in a smaller block, until `unpack` is called
+    places         (live,) the lanes that continue;  small  their lanes and errors
+    seconds        the time of the kernel, without compiling
     """
 
     def __init__(self, settings: Sequence[Setting], lanes: int, task: LaneTask) -> None:
@@ -79,20 +87,20 @@ class Block:
         self.seconds = 0.0
 
     def _compile(self, rule: Rule, shape: Shape, terms: int) -> None:
-        """Set the kernel, compiled; `terms` is how many non-zeros a row of the error has."""
+        """Compile the kernel; `terms` is the number of non-zeros in a row of the error."""
         with COMPILING_GUARD:
             compiling = COMPILING.setdefault((rule, shape, terms) if self.is_fused else rule, Lock())
-        with compiling:  # one thread compiles, others that need it wait
+        with compiling:  # one thread compiles, and others that need the kernel wait
             self.kernel = fused_kernel(rule, shape, terms) if self.is_fused else traced_kernel(rule)
             try:
                 self.kernel(np.zeros(1, np.int32), NOTHING, self.table, self.error, self.lanes, self.errors)
-            except Exception as error:  # Numba has many kinds
+            except Exception as error:  # Numba raises many types
                 reason = Unquoted(str(error).strip().splitlines()[-1])
                 what = f"The step of the rule {rule.name!r}"
                 raise bad_request(what, "be arithmetic on scalars that Numba can compile", reason) from error
 
     def advance(self, column: NDArray[np.int32], segments: Any) -> None:
-        """Advance the lanes over a piece of the trajectory, then leave behind those that have diverged."""
+        """Advance the lanes over a piece of the trajectory, then leave the diverged ones behind."""
         begin = perf_counter()
         if len(self.places):
             with subnormals_flushed():
@@ -103,22 +111,24 @@ class Block:
         self.seconds += perf_counter() - begin
 
     def _leave_behind(self, gone: NDArray[np.bool_]) -> None:
-        """Go on with copies of the other lanes, filled up to whole strips with copies of the last of them."""
+        """Continue with copies of the other lanes, padded to whole strips with copies of the last one."""
         self.unpack()
         self.places = self.places[~gone]
         if len(self.places):
             block = padded_lanes(len(self.places))
             columns = np.concatenate([self.places, np.repeat(self.places[-1:], block - len(self.places))])
-            self.small = room_for(block, self.lanes, self.errors)
+            own = {name: resized(getattr(self.lanes, name), self.errors, block) for name in PER_LANE}
+            lanes = self.lanes._replace(**own, fields=aligned(self.lanes.fields.shape))
+            self.small = lanes, Errors(*(resized(one, self.errors, block) for one in self.errors))
             copy_lanes((self.lanes, self.errors), columns, self.small, slice(block))
 
     def unpack(self) -> None:
-        """Copy the lanes that go on to their places in `lanes` and `errors`."""
+        """Copy the lanes that continue to their places in `lanes` and `errors`."""
         if self.small[0] is not self.lanes:
             copy_lanes(self.small, slice(len(self.places)), (self.lanes, self.errors), self.places)
 
     def weights(self, p: int) -> tuple[Array, Array]:
-        """Return w and η, (lanes, p) each; those of a lane that has diverged are from some time after."""
+        """Return w and η, (lanes, p) each; those of a diverged lane are from some later step."""
         self.unpack()
         block, count = len(self.errors.now), len(self.settings)
         w, eta = (array.reshape(-1, block)[:p, :count].T.copy() for array in (self.lanes.w, self.lanes.eta))
@@ -127,30 +137,23 @@ class Block:
 
 
 def saves_a_strip(diverged: NDArray[np.int64], width: int) -> bool:
-    """Return whether a block without its diverged lanes, 0 for the others, would be narrower."""
+    """Return whether a block would be narrower without its diverged lanes; `diverged` is 0 for the others."""
     return padded_lanes(int(np.sum(diverged == 0))) < width
 
 
-def room_for(block: int, lanes: Lanes, errors: Errors) -> tuple[Lanes, Errors]:
-    """Return lanes and errors of another width, with zeros in all that each lane has of its own."""
-
-    def room(array: Any) -> Any:
-        return aligned((array.size // len(errors.now) * block,), array.dtype)
-
-    own: dict[str, Any] = {name: room(getattr(lanes, name)) for name in PER_LANE}
-    return lanes._replace(**own, fields=aligned(lanes.fields.shape)), Errors(*map(room, errors))
+def resized(array: Any, errors: Errors, block: int) -> Any:
+    """Return zeros in place of a flat array with a column for each lane, for a block of another width."""
+    return aligned((array.size // len(errors.now) * block,), array.dtype)
 
 
 def copy_lanes(source: tuple[Lanes, Errors], columns: Any, target: tuple[Lanes, Errors], places: Any) -> None:
-    """Copy the lanes at some columns of a block to places in another one."""
-    for one, other in zip(by_lane(*source), by_lane(*target), strict=True):
+    """Copy the lanes at some columns of a block to places in another block."""
+    views = []  # (rows, lanes) of every array; the fields have room for more lanes
+    for lanes, errors in (source, target):
+        own = [*(getattr(lanes, name) for name in PER_LANE), *errors]
+        views.append([lanes.fields.reshape(-1, MOST_LANES), *(one.reshape(-1, len(errors.now)) for one in own)])
+    for one, other in zip(*views, strict=True):
         other[:, places] = one[:, columns]
-
-
-def by_lane(lanes: Lanes, errors: Errors) -> list[Any]:
-    """Return views (rows, lanes) of all that each lane has of its own; the fields have room for more lanes."""
-    own = [*(getattr(lanes, name) for name in PER_LANE), *errors]
-    return [lanes.fields.reshape(-1, MOST_LANES), *(one.reshape(-1, len(errors.now)) for one in own)]
 
 
 class LaneRun:
@@ -167,21 +170,21 @@ class LaneRun:
         run: int = 0,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """Make all blocks, compiling what is new; `check` is called before each and may raise to give up."""
+        """Make all blocks and compile their kernels; `check` is called before each block and may raise to stop."""
         horizon.check(task)
         self.task, self.horizon, self.schedule = task, horizon, check_schedule(schedule)
         self.settings = check_settings(settings)
         self.sampling, self._ends = sampling, task.transitions.ends
         self._sampler = OutcomeSampler(task, seed, run, sampling)
-        self._ahead = self._sampler.take(1)  # outcomes drawn and not made: that of the coming step, or more
+        self._ahead = self._sampler.take(1)  # the outcomes that are drawn and not made, at least one
         self.steps = self.episodes = 0
         self.places, self.blocks = self._make_blocks(check)
 
     def _make_blocks(self, check: Callable[[], None]) -> tuple[list[list[int]], list[Block]]:
-        """Return blocks of settings with one rule, and the places of their lanes among the settings."""
+        """Return the places of each block's lanes among the settings, and the blocks."""
         groups: dict[Any, list[int]] = {}
         for place, setting in enumerate(self.settings):
-            read = setting.rule.trace_arguments  # settings that share what their traces read share the traces
+            read = setting.rule.trace_arguments  # settings with the same trace parameters share their traces
             shared = tuple(setting.values[p.name] for p in setting.rule.parameters if p.shared or p.name in read)
             groups.setdefault((setting.rule, setting.rho_mode, shared), []).append(place)
         error, first_w, pi_mu = measure(self.task), self.task.initial_weights, self.task.action_probabilities
@@ -208,12 +211,12 @@ class LaneRun:
         return self.steps == self.horizon.steps or self.episodes == self.horizon.episodes
 
     def advance(self, steps: int | None = None) -> None:
-        """Go on for so many steps, or to the horizon."""
+        """Make so many more steps, or all to the horizon."""
         if steps is not None:
             whole_number("'steps'", steps)
         stop = None if steps is None else self.steps + steps
         while not self.done and self.steps != stop:
-            piece = min(CHUNK, max(FIRST_PIECE, self.steps))  # short at first: lanes that diverge do so early
+            piece = min(CHUNK, max(FIRST_PIECE, self.steps))  # short at first: most diverging lanes diverge early
             self._advance_piece(piece if stop is None else min(piece, stop - self.steps))
 
     def _advance_piece(self, length: int) -> None:
@@ -221,7 +224,7 @@ class LaneRun:
         ends = ends_in(column[:length], self._ends)
         segments = self.horizon.cut(ends, length, self.steps, self.episodes, self.schedule)
         seen, visible = column, segments
-        if self.task.interest is not None:  # learners do not see steps from states without interest
+        if self.task.interest is not None:  # learners do not see the steps from states without interest
             active = self.task.active[column]
             seen, visible = column[active], segments._replace(end=np.append(0, np.cumsum(active))[segments.end])
         for block in self.blocks:
@@ -232,7 +235,7 @@ class LaneRun:
         self._ahead = column[made:]
 
     def _draw(self, length: int) -> NDArray[np.int32]:
-        """Return the outcomes of the next `length` steps, and those up to the first one after them that is seen."""
+        """Return the outcomes of the next `length` steps, and more up to the first later one that learners see."""
         column = np.concatenate([self._ahead, self._sampler.take(max(0, length + 1 - len(self._ahead)))])
         while not self.task.active[column[length:]].any():
             column = np.concatenate([column, self._sampler.take(CHUNK // 1024)])
@@ -252,7 +255,7 @@ class LaneRun:
             mean_error[places] = errors.total[:lanes] / self.horizon.points
             curve[places] = (errors.curve.reshape(bins, -1)[:, :lanes] / sizes).T
             diverged[:, places] = errors.diverged.reshape(2, -1)[:, :lanes]
-        lost = diverged[0] > 0  # lanes that were left behind took no error from then on
+        lost = diverged[0] > 0  # no errors were taken of lanes that were left behind
         last[lost] = mean_error[lost] = np.inf
         point = diverged[1] if self.horizon.steps is None else -(-diverged[0] // self.horizon.every)
         curve[lost[:, None] & (np.arange(bins) >= self.horizon.bin_of(point)[:, None])] = np.inf
@@ -261,17 +264,14 @@ class LaneRun:
         )
 
     def costs(self) -> dict[str, tuple[float, int]]:
-        """Return what each learner's kernels took: seconds, and updates of all its settings.
-
-        Learners with few settings share a kernel, and are left out.
-        """
+        """Return the seconds of each learner's kernels and the updates of its settings, without joint rules."""
         costs: dict[str, tuple[float, int]] = {}
         for block in self.blocks:
             if isinstance(block.settings[0].rule, JointRule):
                 continue
-            seconds, updates = costs.get(block.settings[0].rule.name, (0.0, 0))
-            made = seconds + block.seconds, updates + self.steps * len(block.settings)
-            costs[block.settings[0].rule.name] = made
+            name = block.settings[0].rule.name
+            seconds, updates = costs.get(name, (0.0, 0))
+            costs[name] = seconds + block.seconds, updates + self.steps * len(block.settings)
         return costs
 
     def weights(self) -> tuple[Array, Array]:
@@ -292,9 +292,9 @@ def run_lanes(
     workers: int | None = None,
     **how: Any,
 ) -> LaneResults:
-    """Run every setting on runs 0, 1, … of a task, on as many threads as there are cores, and return all errors.
+    """Run every setting on runs 0, 1, … of a task, by default on one thread per core, and return all errors.
 
-    `how` is the schedule, the sampling and the seed of each `LaneRun`.
+    `how` contains the schedule, the sampling and the seed of each `LaneRun`.
     """
     chosen = check_settings(settings)
     whole_number("'runs'", runs)
@@ -315,14 +315,14 @@ def run_lanes(
 
 
 def shared_out(settings: Sequence[Setting], shares: int) -> list[list[int]]:
-    """Return the places of the settings in as many shares, equal rules together; few settings make fewer shares."""
+    """Return the places of the settings in `shares` shares, equal rules together; few settings make fewer shares."""
     order = sorted(range(len(settings)), key=lambda place: (settings[place].rule.name, settings[place].rho_mode))
     dealt = np.array_split(np.array(order), min(shares, -(-len(order) // MOST_LANES)))
     return [sorted(share.tolist()) for share in dealt]
 
 
 def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> LaneResults:
-    """Return the results of all (run, share) parts, in their order, as one."""
+    """Return the results of all (run, share) parts, which are in this order, as one."""
     back = np.argsort(np.concatenate(shares))
 
     def gather(name: str) -> Any:
@@ -336,10 +336,10 @@ def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> Lane
 
 
 def check_settings(settings: Iterable[Setting]) -> list[Setting]:
-    """Return the settings as a list; raise if there are none, or something else among them."""
+    """Return the settings as a list; raise unless there are one or more, and nothing else."""
     try:
         chosen = list(settings)
-    except TypeError:  # one thing, not several
+    except TypeError:  # not iterable
         chosen = [settings]  # type: ignore[list-item]
     wrong = [setting for setting in chosen if not isinstance(setting, Setting)]
     if wrong or not chosen:

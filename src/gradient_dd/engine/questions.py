@@ -1,4 +1,4 @@
-"""Many questions about one stream, compiled. `stream.Questions` checks what a user gives."""
+"""The memory of many questions about one stream. `stream.Questions` checks the user's data."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,18 +13,16 @@ from gradient_dd.learners import PLAIN_SIGNALS, Rule, Setting
 MOVES = ("w_x", "w_next", "w_z", "eta_x", "eta_next", "eta_z", "eta_eta")
 TRACE_SIGNALS = ("z_eta", "b_eta")
 QUALITY = (  # numbers of each lane
-    *("ahead", "return", "value", "length", "wait"),  # of the return that is followed
+    *("ahead", "return", "value", "length", "wait"),  # of the return that the lane follows
     *("count", "error", "mean", "variance", "blame_weight"),
 )
-MEASURED_EVERY = 64  # steps after which δz goes into the projected error, which then costs little
-LEFT = 0.01  # of the weight of a return: with less ahead it is taken as whole
-FEWEST = (
-    16  # lanes of a range, on average, for which sharing a trace pays; a cache line has as many in single precision
-)
+MEASURED_EVERY = 64  # steps between two measurements of δz for the projected error, whose cost is then small
+LEFT = 0.01  # of the weight of a return: with less ahead the return is complete
+FEWEST = 16  # mean lanes of a range from which on it shares a trace: a cache line in single precision
 
 
 class GroupBounds(NamedTuple):
-    """Between which numbers lanes stay: the scale of η, a move, an entry of a trace, and its share of the largest."""
+    """The bounds of lanes: the scale of η, a move, an entry of a trace, and its share of the largest entry."""
 
     smallest_scale: float
     largest_scale: float
@@ -33,14 +31,14 @@ class GroupBounds(NamedTuple):
     share: float
 
 
-BOUNDS = {  # for single and double precision; the latter are those of `Learner`
+BOUNDS = {  # for single precision, and for double precision as in `Learner`
     False: GroupBounds(1e-15, 1e15, 1e18, 1e30, 2.0**-24),
     True: GroupBounds(1e-150, 1e150, 1e150, float(np.finfo(float).max), 2.0**-53),
 }
 
 
 def check_rule(rule: Rule) -> None:
-    """Raise unless lanes of questions know the rule."""
+    """Raise unless lanes of questions support the rule."""
     if rule.natural:
         raise BadRequestError(
             f"The lane engine of streams does not support {rule.name}: its step does not take linear time."
@@ -53,10 +51,10 @@ def check_rule(rule: Rule) -> None:
 
 
 class QuestionData(NamedTuple):
-    """The numbers of n transitions. Columns of a *group* serve all its lanes; those of a *view* all its groups.
+    """The numbers of n transitions. A column of a *group* serves all its lanes; a column of a *view* all its groups.
 
     reward    (n, lanes);  discount, rho  (n, groups);  seen  (n, views) whether the step belongs to the question
-    pi, mu    (n, groups) probabilities of the action, or (0, groups) where no trace asks for them
+    pi, mu    (n, groups) probabilities of the action, or (0, groups) if no trace uses them
     factor    (n,) on alpha;  cut  (n,) whether the episode was cut after the step
     """
 
@@ -82,8 +80,8 @@ class JoinedRow(NamedTuple):
 class LaneTraces(NamedTuple):
     """values (traces, p, columns), the features `listed` (traces, p) where any is not zero, and their `counts`.
 
-    before   (columns, 4) discount, ratio, pi and mu of the transition before
-    numbers  (traces, columns, most) what traces remember beside their vectors
+    before   (columns, 4) discount, ratio, pi and mu of the previous transition
+    numbers  (traces, columns, most) that traces remember
     """
 
     values: Array
@@ -94,7 +92,7 @@ class LaneTraces(NamedTuple):
 
 
 class LastStep(NamedTuple):
-    """x and x' of the step that each view saw last: rows (views, p, 2), `counts` of `places`; moved (3, slots) of w."""
+    """x and x' of the last step that each view saw: rows (views, p, 2), `counts` of `places`; moved (3, slots) of w."""
 
     rows: Array
     places: Integers
@@ -103,7 +101,7 @@ class LastStep(NamedTuple):
 
 
 class LaneConstants(NamedTuple):
-    """start (2, slots): alpha, zeta; own parameters (…, slots), `fixed` (columns, …) those of traces; only_next: ρ."""
+    """start (2, slots): alpha, zeta; own parameters (…, slots), `fixed` (columns, …) for traces; only_next: ρ on x'."""
 
     start: Array
     own: Array
@@ -125,8 +123,8 @@ class QuestionMemory:
     group     (lanes,) lanes of one group have the same discount, target and view, and the same setting of their trace
     view      (groups,) groups of one view see the same steps
 
-    memory    (p, parts, slots) w and, where the rule has one, η over its scale; slots are lanes in the order of memory
-    traces    (traces, p, columns); a column is a range of lanes that share it, or one lane where few would
+    memory    (p, parts, slots) w and, if the rule has it, η over its scale; slots are lanes in the order of memory
+    traces    (traces, p, columns); a column belongs to a range of lanes, or to one lane if ranges are small
     blame     (p, 1, slots) the sum of t δz;  quality  (QUALITY, slots)
     """
 
@@ -173,7 +171,7 @@ class QuestionMemory:
         self.steps, self.dense = 0, False
 
     def _lay_out(self, group: Integers, view: Integers, strip: int) -> None:
-        """Set where lanes, ranges and columns stand; every range begins on a cache line."""
+        """Set the places of lanes, ranges and columns; every range begins on a cache line."""
         range_of_group = np.arange(len(view)) if self.shared else view  # a range of lanes sees the same steps
         self.range_view = plain(view if self.shared else np.arange(int(view.max()) + 1), np.int64)
         of_lane = range_of_group[group]
@@ -210,11 +208,11 @@ class QuestionMemory:
         return found
 
     def advance(self, x: FeatureRows, x_next: FeatureRows, data: QuestionData) -> None:
-        """Make a step of every lane for each of n rows; a row of x_next is not used where all its discounts are 0."""
+        """Make a step of every lane for each of n rows; a row of x_next is not read where all its discounts are 0."""
         from gradient_dd.engine.kernels.compiler import subnormals_flushed
         from gradient_dd.engine.kernels.questions import questions_kernel
 
-        self.dense = self.dense or x.dense  # as `Learner` does: a trace of dense rows stays dense
+        self.dense = self.dense or x.dense  # as in `Learner`: a trace of dense rows stays dense
         kernel = questions_kernel(self.rule, self.shared, self.memory.dtype == np.float64)
         reward = np.zeros((len(data.factor), self.slots))
         reward[:, self.slot] = data.reward
@@ -225,15 +223,6 @@ class QuestionMemory:
         last = self.last, self.last_places, self.last_count, self.moved
         constants, ranges = (self.start, self.own, self.only_next, self.fixed), (self.begin, self.range_view)
         with np.errstate(all="ignore"), subnormals_flushed():
-            kernel(
-                lanes,
-                traces,
-                last,
-                constants,
-                ranges,
-                tuple(x),
-                tuple(x_next),
-                given,
-                (self.steps, self.dense, x.dense),
-            )
+            done = self.steps, self.dense, x.dense
+            kernel(lanes, traces, last, constants, ranges, tuple(x), tuple(x_next), given, done)
         self.steps += len(data.factor)

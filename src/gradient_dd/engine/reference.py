@@ -1,7 +1,7 @@
 """The reference engine: one rule, one setting, one stream, in plain NumPy that reads like the equations.
 
-It is slow and obviously right. Every faster path is held equal to it by tests. Products of two vectors are summed from
-left to right, so that their bits are defined: NumPy's own order depends on the machine.
+It is slow and obviously right. Tests require every faster path to equal it. Products of two vectors are summed from
+left to right, so that their bits are defined: the order of NumPy's own sums depends on the machine.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ def dot(x: Array, y: Array) -> float:
 
 
 def product(matrix: Array, x: Array) -> Array:
-    """Return the matrix times x, each row summed from left to right; where x is 0 nothing is added."""
+    """Return the matrix times x, with each row summed from left to right over the non-zeros of x."""
     used = np.flatnonzero(x)
     if not len(used):
         return np.zeros(len(matrix))
@@ -37,7 +37,7 @@ def product(matrix: Array, x: Array) -> Array:
 
 
 class Before(NamedTuple):
-    """The transition before: its discount, ratio and probabilities, or zeros where an episode starts."""
+    """The previous transition: its discount, ratio and probabilities, or zeros where an episode starts."""
 
     discount: float
     rho: float
@@ -53,7 +53,7 @@ def trace_numbers(
 ) -> tuple[float, float, Memory]:
     """Return the decay and the gain of a trace in this step, and its new memory.
 
-    `signals` are those of `Setting.signals`; `x_trace` is the product of x with the trace before this step.
+    `signals` come from `Setting.signals`; `x_trace` is the product of x with the trace before this step.
     """
     known = dict(signals) | {f"{name}_before": value for name, value in before._asdict().items()}
     known |= {"x_trace": x_trace} | dict(zip(trace.memory, memory, strict=True))
@@ -62,7 +62,7 @@ def trace_numbers(
 
 
 def check_sampling(rule: Rule, sampling: str) -> None:
-    """Raise if a rule with a trace is to be fed with independent draws: they do not follow each other."""
+    """Raise if a rule with a trace would learn from independent draws, which do not follow each other."""
     if rule.traces and sampling != "trajectory":
         raise bad_request(
             f"'sampling' for {rule.name}", "be 'trajectory', because it keeps a trace", Unquoted(repr(sampling))
@@ -79,7 +79,7 @@ KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z",
 
 
 class Sample(NamedTuple):
-    """One transition, with the traces as they are after its x; those of a rule without traces are ρ x and x."""
+    """One transition, with the traces after its x; of a rule without traces z is ρ x, and b is x."""
 
     x: Array
     reward: float
@@ -93,7 +93,7 @@ class Sample(NamedTuple):
 def signals_of(
     setting: Setting, factor: float, sample: Sample, w: Array, eta: Array, change: Array
 ) -> dict[str, float]:
-    """Return every signal of a transition; `factor` is that of the schedule, `change` is w − w_prev."""
+    """Return every signal of a transition; `factor` comes from the schedule, and `change` is w − w_prev."""
     x, reward, discount, x_next, rho, z, b = sample
     pairs = (x, x), (x, x_next), (x_next, x_next), (x, z), (z, z)
     return setting.signals(factor, rho) | {
@@ -110,8 +110,8 @@ def signals_of(
 class Metric:
     """The metric of a natural rule, M = (ε I + Σ x xᵀ) / (n + 1) after n observations.
 
-    `inverse` holds (ε I + Σ x xᵀ)⁻¹, updated by the formula of Sherman and Morrison. `times` multiplies it with
-    a vector: NumPy's own product is the fastest, `product` has defined bits.
+    `inverse` is (ε I + Σ x xᵀ)⁻¹, updated by the Sherman-Morrison formula. `times` multiplies it with a vector:
+    NumPy's own product is the fastest, `product` has defined bits.
     """
 
     def __init__(self, n_features: int, ridge: float, times: Callable[[Array, Array], Array] = np.matmul) -> None:
@@ -120,7 +120,7 @@ class Metric:
         self.count = 0
 
     def observed(self, x: Array) -> "Metric":
-        """Return the metric with one more x in the mean; this one stays as it is."""
+        """Return a metric with one more x in the mean; this one does not change."""
         v = self.times(self.inverse, x)
         taken = np.outer(v, v / (1 + dot(x, v)))
         after = copy(self)
@@ -128,7 +128,7 @@ class Metric:
         return after
 
     def observe(self, x: Array) -> None:
-        """Take one more x into the mean."""
+        """Add one more x to the mean."""
         after = self.observed(x)
         self.inverse, self.count = after.inverse, after.count
 
@@ -140,8 +140,8 @@ class Metric:
 class Weights:
     """w, η, the last change of w, the traces, and the metric of a natural rule.
 
-    The change w − w_prev is stored as it was added. Taking it back from the two w would lose it to rounding where it is
-    small beside w, and a step size that amplifies changes then amplifies the rounding.
+    The change w − w_prev is stored as it was added. The difference of the two w would lose it to rounding where it is
+    much smaller than w, and a step size that amplifies changes would amplify the rounding.
     """
 
     def __init__(self, setting: Setting, initial: Array) -> None:
@@ -156,7 +156,7 @@ class Weights:
 
     @property
     def w_prev(self) -> Array:
-        """The w of one step before."""
+        """The w of one step earlier."""
         return self.w - self.change
 
     @w_prev.setter
@@ -175,7 +175,7 @@ class Weights:
         pi: float = 1.0,
         mu: float = 1.0,
     ) -> None:
-        """Make one step of the rule. The traces move first; then everything on the right-hand side is old.
+        """Make one step of the rule. The traces move first; all other right-hand sides use the old values.
 
         `pi` and `mu` are the probabilities of the action under the two policies.
         """
@@ -211,13 +211,13 @@ class Weights:
 
 @dataclass(frozen=True)
 class ReferenceResults:
-    """What a run of the reference engine leaves.
+    """The results of a run of the reference engine.
 
-    errors       (points,) RMSVE after every episode, or after every block of steps; inf from where it diverged
-    w, eta       (p,) the weights at the end
-    steps        how many steps were made
-    diverged_at  the step of the point at which the error was found beyond 1e100 or not a number, or None. (In a run
-                 counted in steps the lane engine also checks the error at each of the last 100 steps.)
+    errors       (points,) RMSVE after every episode, or after every block of steps; inf after divergence
+    w, eta       (p,) the final weights
+    steps        the number of steps made
+    diverged_at  the step of the point at which the error was above 1e100 or NaN, or None. (In a run counted in steps
+                 the lane engine also checks the error at each of the last 100 steps.)
     """
 
     errors: Array
@@ -242,8 +242,8 @@ def run(
 ) -> ReferenceResults:
     """Run one learner with one setting on one stream of a task.
 
-    Give `episodes`, with the error taken after each of them, or `steps`, with the error taken after every
-    `every` steps. `parameters` are the learner's own, e.g. alpha=0.1, kappa=1.
+    Give `episodes`, with one error after each of them, or `steps`, with one error after every `every` steps.
+    `parameters` are the learner's own, e.g. alpha=0.1, kappa=1.
     """
     setting = find(learner).setting(**parameters)
     schedule = check_schedule(schedule)

@@ -4,8 +4,8 @@
     tapered(n0)             (n0 + 1) / (n0 + n)          the paper's, with n0 = 1000 (walk) or 2000 (Boyan)
     Schedule(function)      a function of n of your own
 
-The paper does not say whether n counts steps or episodes. Episodes is our choice: with a taper per step
-both GTD2 and Gradient-DD stall far from the solution. `per="step"` stays available.
+The paper does not say whether n counts steps or episodes. We count episodes by default: with a taper per step both GTD2
+and Gradient-DD stall far from the solution. `per="step"` counts steps.
 """
 
 import re
@@ -33,7 +33,7 @@ class Schedule:
         one_of("'per' of a schedule", self.per, PER)
         if not callable(self.function):
             raise bad_request("The function of a schedule", "be a function of n", self.function)
-        self._call(1)  # so that a function of something else, such as len, is refused here
+        self._call(1)  # so that a function of another argument, such as len, is refused here
 
     def _call(self, n: int) -> Any:
         try:
@@ -48,11 +48,11 @@ class Schedule:
         """Return the checked factor for the n-th episode or step."""
         factor = self._call(n)
         if type(factor) is float and 0 <= factor < inf:
-            return factor  # the common case, without writing the sentence
+            return factor  # the common case, without formatting the message
         return number(f"The schedule {self} at n = {n}", "be a finite number, zero or more", factor, low=0.0)
 
     def factors(self, numbers: Any) -> Any:
-        """Return the factors for an array of numbers n, calling a function of your own once for each n."""
+        """Return the factors for an array of numbers n; a custom function is called once for each n."""
         if isinstance(self.function, Constant | Taper):
             return self.function(numbers) * np.ones(len(numbers))
         known, which = np.unique(numbers, return_inverse=True)
@@ -103,7 +103,7 @@ def tapered(n0: Any, per: str = "episode") -> Schedule:
 
 
 def parse_schedule(given: str) -> Schedule:
-    """Return the schedule that a text names: "constant", "tapered(1000)" or "tapered(1000) per step"."""
+    """Return the schedule for a text: "constant", "tapered(1000)" or "tapered(1000) per step"."""
     words = given.strip() if isinstance(given, str) else ""
     match = re.fullmatch(rf"(constant|tapered\((?P<n0>{NUMBER})\))(?: per (?P<per>episode|step))?", words)
     if not match:
@@ -112,7 +112,7 @@ def parse_schedule(given: str) -> Schedule:
 
 
 def check_schedule(schedule: Any) -> Schedule:
-    """Return a schedule, or the one that a text names; raise for anything else."""
+    """Return a schedule, or parse it from a text; raise for anything else."""
     if isinstance(schedule, str):
         return parse_schedule(schedule)
     if not isinstance(schedule, Schedule):

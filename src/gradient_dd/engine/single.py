@@ -1,7 +1,7 @@
-"""Transitions of a user's own for one learner, compiled: rows of features in, steps made.
+"""The memory of one learner that learns from a user's transitions, and feature rows as compiled functions read them.
 
-`stream.Learner` checks what a user gives. The compiler is loaded by the first call. Kernels get plain tuples: Numba
-takes 1.7 µs to look through a named one.
+`stream.Learner` checks the user's data. The first call loads the compiler. Kernels take plain tuples, because Numba
+needs 1.7 µs to unpack a named one.
 """
 
 from collections.abc import Iterator
@@ -15,22 +15,23 @@ from gradient_dd.learners import Setting
 
 PARTS = 4  # numbers of memory for a feature
 W, ETA, CHANGE, OLD = range(PARTS)  # w, η over its scale, w − w_prev, and room for the latter of the step before
-CHANGED, HALF, DENSE = range(3)  # counts: entries of `changed`; the half of traces in force; whether they are dense
-EVERYWHERE = -1  # as a number of changed features: it may be any
+CHANGED, HALF, DENSE = range(3)  # counts: entries of `changed`; the current half of traces; whether they are dense
+EVERYWHERE = -1  # as a number of changed features: w may have changed at any feature
 LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
 SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
-PIECE = 1024  # rows that are sorted at a time: they are still in the cache when they are learnt from
+PIECE = 1024  # rows that are sorted at a time, so that they are still in the cache for learning
+MOST_SORTED = 128  # features of a row up to which kernels sort it; NumPy sorts longer rows
 CACHE_LINE = 64  # bytes
 INDEX, NUMBER = np.dtype(np.int64), np.dtype(np.float64)
 NO_INDICES = np.empty(0, np.int64)
-IN_ORDER, UNORDERED, OUTSIDE = range(3)  # what `pairs_order` returns
+IN_ORDER, UNORDERED, OUTSIDE = range(3)  # the answers of `pairs_order`
 
 
 class FeatureRows(NamedTuple):
     """Rows of features; row t has values[begin[t]:begin[t + 1]], at these indices, in order and each once.
 
-    Where all rows have the same `width`, `begin` is empty, and row t begins at t × width. Dense rows have no indices.
-    An index may stand again beside a value of 0. `largest` is the largest |value|, or more.
+    If all rows have the same `width`, `begin` is empty, and row t begins at t × width. Dense rows have no indices.
+    An index may be repeated with a value of 0. `largest` is the largest |value|, or more.
     """
 
     begin: Integers
@@ -59,18 +60,24 @@ class FeatureRows(NamedTuple):
         return self._replace(indices=self.indices[cut], values=self.values[cut])
 
     def in_order(self) -> "FeatureRows":
-        """Return rows of one width with the indices of each sorted, and the values of equal ones added up."""
-        from gradient_dd.engine.kernels.given_rows import sort_rows
+        """Return rows of one width with their indices sorted, and the values of equal indices added up."""
+        from gradient_dd.engine.kernels.feature_rows import add_equal, sort_rows
 
         indices, values = np.empty_like(self.indices), np.empty_like(self.values)
-        sort_rows(self.indices, self.values, self.width, indices, values)
+        if self.width <= MOST_SORTED:
+            sort_rows(self.indices, self.values, self.width, indices, values)
+        else:
+            given: list[Any] = [one.reshape(-1, self.width) for one in (self.indices, self.values)]
+            order = np.argsort(given[0], axis=1, kind="stable")
+            indices, values = (np.take_along_axis(one, order, axis=1).ravel() for one in given)
+        add_equal(indices, values, self.width)
         return self._replace(indices=indices, values=values)
 
 
 class FlatTransitions(NamedTuple):
     """n checked transitions: rows of features of both states, (n,) numbers. x_next is not used where discount is 0.
 
-    `layout` says how the rows lie in memory: "rows", "pairs", "single", "dense", or "unordered", pairs to be sorted.
+    `layout` is the layout of the rows in memory: "rows", "pairs", "single", "dense", or "unordered" (unsorted pairs).
     """
 
     x: FeatureRows
@@ -84,7 +91,7 @@ class FlatTransitions(NamedTuple):
         return len(self.reward)
 
     def pieces(self) -> Iterator[tuple[slice, "FlatTransitions"]]:
-        """Yield all transitions with their rows in order, in pieces if these must be sorted, and where each stands."""
+        """Yield the transitions in pieces with sorted rows, and the place of each; one piece if rows are sorted."""
         if self.layout != "unordered":
             yield slice(0, len(self.reward)), self
             return
@@ -96,10 +103,10 @@ class FlatTransitions(NamedTuple):
 
 
 class TraceArrays(NamedTuple):
-    """The traces of a learner, twice: the half in force, and the one in which a step makes the next.
+    """The traces of a learner in two halves: the current one, and one in which a step makes the next.
 
-    before   (4,) discount, ratio and probabilities of the transition before, 0 where an episode starts
-    numbers  (2, traces, numbers) what traces remember beside their vectors
+    before   (4,) discount, ratio and probabilities of the previous transition, 0 where an episode starts
+    numbers  (2, traces, numbers) that traces remember
     places   (2, traces, p) where they are not zero, in order;  values  (2, traces, p);  lengths  (2, traces)
     """
 
@@ -111,13 +118,13 @@ class TraceArrays(NamedTuple):
 
 
 class SingleMemory:
-    """The weights of one learner and what it remembers from step to step: what a kernel changes.
+    """The weights of one learner and its state from step to step, which kernels change.
 
-    constants  alpha and zeta, the rule's own parameters, and whether ρ stands on x' alone
-    parts      (p, PARTS) what one feature needs stands together
+    constants  alpha and zeta, the rule's own parameters, and whether ρ multiplies x' only
+    parts      (p, PARTS) the numbers of one feature are adjacent
     scale      (1,) of η
     counts     (3,) see CHANGED
-    changed    the features of x, x' and a trace at which w changed in the last step; one may be there more than once
+    changed    the features of x, x' and a trace at which w changed in the last step, possibly repeated
     """
 
     def __init__(self, setting: Setting, p: int) -> None:
@@ -140,12 +147,12 @@ class SingleMemory:
         self._tie()
 
     def _tie(self) -> None:
-        """Make what every call of a kernel is given."""
+        """Make the arguments that every call of a kernel takes."""
         self.state = (self.parts, self.scale, self.counts, self.changed, *self.traces)
         self.row, self.kernels = np.empty(7), dict[bool, Any]()  # of single steps
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs: every array once."""
+        """Return the state of a copy: every array once."""
         return self.__dict__ | {"state": None, "row": None, "kernels": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -155,11 +162,11 @@ class SingleMemory:
         self._tie()
 
     def forget_traces(self) -> None:
-        """Let the next step begin with empty traces, as after the end of an episode."""
+        """Clear the traces, as at the end of an episode."""
         self.traces.before[:] = 0.0
 
     def forget_change(self) -> None:
-        """Set w − w_prev to zero wherever the last step has moved w: at features of x and x', and along a trace."""
+        """Set w − w_prev to zero where the last step moved w: at features of x and x', and along a trace."""
         change, half = self.parts[:, CHANGE], self.counts[HALF]
         count = self.counts[CHANGED]
         change[slice(None) if count == EVERYWHERE else self.changed[:count]] = 0.0
@@ -167,7 +174,7 @@ class SingleMemory:
             change[places[:length]] = 0.0
 
     def note_change(self, *places: Any) -> None:
-        """Remember where a step has moved w: the features of each direction, or a slice."""
+        """Remember where a step moved w: the features of each direction, or a slice."""
         if any(isinstance(one, slice) and one == slice(None) for one in places):
             self.counts[CHANGED] = EVERYWHERE
             return
@@ -176,10 +183,10 @@ class SingleMemory:
         self.changed[:count] = np.concatenate([NO_INDICES, *listed])
 
     def advance(self, data: FlatTransitions, columns: tuple[Any, ...], first: int) -> int:
-        """Make the steps from row `first` on; return the row at which they stopped, or how many rows there are.
+        """Make the steps from row `first` on; return the row at which they stopped, or the number of rows.
 
-        columns  pi and mu, (n,) or (0,) where they are not given; the factor of the schedule, (n,) or (1,) for all
-                 rows; where an episode was cut, (n,) or (0,); and (n,) to be filled with the TD errors
+        columns  pi and mu, (n,) or (0,) if not given; the factor of the schedule, (n,) or (1,) for all rows; where an
+                 episode was cut, (n,) or (0,); and (n,) to fill with the TD errors
         """
         from gradient_dd.engine.kernels.stream import stream_kernel
 
@@ -188,10 +195,10 @@ class SingleMemory:
         return int(kernel(self.state, self.constants, tuple(data.x), tuple(data.x_next), given, first))
 
     def step(self, x: tuple[Any, Any], x_next: tuple[Any, Any], *numbers: float) -> float | None:
-        """Make a step with two rows as `plain_rows` returns them, and return its TD error.
+        """Make a step with two rows from `plain_rows`, and return its TD error.
 
-        None, changing nothing, where a row is not sound, or the step leaves its bounds or forgets η. `numbers` are
-        reward, discount, rho, pi, mu and the factor of the schedule.
+        Return None and change nothing if a row is not sound, or the step leaves its bounds or resets η to 0. `numbers`
+        are reward, discount, rho, pi, mu and the factor of the schedule.
         """
         dense = x[0] is NO_INDICES
         if dense not in self.kernels:
@@ -203,7 +210,7 @@ class SingleMemory:
 
 
 def plain_row(x: Any, p: int) -> tuple[Any, Any] | None:
-    """Return a feature vector as indices, NO_INDICES for a dense one, and values; None unless they are plain arrays."""
+    """Return the indices (NO_INDICES if dense) and values of a feature vector, or None unless they are plain arrays."""
     if type(x) is not tuple:
         fits = type(x) is np.ndarray and x.dtype is NUMBER and x.shape == (p,) and x.flags.carray
         return (NO_INDICES, x) if fits else None
@@ -216,7 +223,7 @@ def plain_row(x: Any, p: int) -> tuple[Any, Any] | None:
 
 
 def plain_rows(x: Any, x_next: Any, p: int) -> tuple[tuple[Any, Any], tuple[Any, Any]] | None:
-    """Return two feature vectors as `plain_row` does, or None unless both are dense or both are sparse."""
+    """Return two feature vectors as `plain_row` does, or None unless both are dense or both sparse."""
     row = plain_row(x, p)
     next_row = row if x_next is x else plain_row(x_next, p)
     if row is None or next_row is None or (row[0] is NO_INDICES) != (next_row[0] is NO_INDICES):
@@ -225,8 +232,8 @@ def plain_rows(x: Any, x_next: Any, p: int) -> tuple[tuple[Any, Any], tuple[Any,
 
 
 def sound_rows(x: Any, x_next: Any, p: int) -> tuple[tuple[Any, Any], tuple[Any, Any]] | None:
-    """Return two feature vectors as `plain_rows` does; None unless they are finite, in order, and each index once."""
-    from gradient_dd.engine.kernels.given_rows import rows_are_sound
+    """Return two feature vectors as `plain_rows` does, or None unless finite, with indices sorted and unique."""
+    from gradient_dd.engine.kernels.feature_rows import rows_are_sound
 
     rows = plain_rows(x, x_next, p)
     return rows if rows is not None and rows_are_sound(*rows[0], *rows[1], p) else None
@@ -235,7 +242,7 @@ def sound_rows(x: Any, x_next: Any, p: int) -> tuple[tuple[Any, Any], tuple[Any,
 def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
     """Return an array of zeros that begins on a cache line.
 
-    NumPy promises 16 bytes only, and a vector access that straddles two lines costs two: 1.3 to 1.6 times the time.
+    NumPy aligns to 16 bytes, and a vector access that straddles two lines costs 1.3 to 1.6 times the time.
     """
     size = prod(shape) * np.dtype(dtype).itemsize
     raw = np.zeros(size + CACHE_LINE, np.uint8)
@@ -244,27 +251,27 @@ def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
 
 
 def plain(array: Any, kind: Any = np.float64) -> Any:
-    """Return an array that is contiguous and may be written to: a kernel is compiled again for any other."""
+    """Return a contiguous, writable array: a kernel is compiled again for any other."""
     return np.require(array, kind, ["C", "W"])
 
 
 def largest_value(values: Array) -> float:
-    """Return the largest |value| of an array; NaN where one is not finite."""
-    from gradient_dd.engine.kernels import given_rows
+    """Return the largest |value| of an array; NaN if one is not finite."""
+    from gradient_dd.engine.kernels import feature_rows
 
-    largest = np.int64(given_rows.largest_bits(values.ravel().view(np.int64))).view(np.float64)
+    largest = np.int64(feature_rows.largest_bits(values.ravel().view(np.int64))).view(np.float64)
     return float(largest) if largest < np.inf else np.nan
 
 
 def pairs_order(indices: Integers, p: int) -> int:
-    """Return IN_ORDER, UNORDERED or OUTSIDE, if not all are from 0 to p − 1, for (n, k) indices, row by row."""
-    from gradient_dd.engine.kernels import given_rows
+    """Return IN_ORDER or UNORDERED for the rows of (n, k) indices; OUTSIDE unless all are from 0 to p − 1."""
+    from gradient_dd.engine.kernels import feature_rows
 
-    return int(given_rows.pairs_order(indices.ravel(), indices.shape[1], p))
+    return int(feature_rows.pairs_order(indices.ravel(), indices.shape[1], p))
 
 
 def columns_are_sound(reward: Array, discount: Array, rho: Array) -> bool:
     """Return whether rewards are finite, discounts in [0, 1], and ratios finite and not negative; (n,) each."""
-    from gradient_dd.engine.kernels import given_rows
+    from gradient_dd.engine.kernels import feature_rows
 
-    return bool(given_rows.columns_are_sound(reward, discount, rho))
+    return bool(feature_rows.columns_are_sound(reward, discount, rho))

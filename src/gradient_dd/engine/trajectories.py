@@ -1,14 +1,12 @@
 """Trajectories: task + seed + run -> one integer column, the outcome of every step.
 
-An outcome is a row of the task's table, so it says everything: state, action, next state, reward, ratio,
-whether the episode ended. The column depends on (seed, the task's dynamics, run) alone: not on the
-learner, nor on how it is cut into pieces.
+An outcome is a row of the task's table, so it determines state, action, next state, reward, ratio, and whether the
+episode ended. The column depends on (seed, the task's dynamics, sampling, run) only, not on the learner or the pieces.
 
-Every step spends exactly one random word. The next draw is from the outcomes of the state just entered
-or, where the episode ended, from the first outcomes of a new one, start distribution included. With
-sampling="iid" every draw is from d(s) μ(a|s) P(s'|s,a), as the paper's theorem assumes (A1); an episode then ends,
-as along a trajectory, with a transition into a terminal. Probabilities are met to 2⁻³², rounded up where they
-would vanish.
+Every step uses exactly one random word. The next draw is from the outcomes of the state just entered or, after the end
+of an episode, from the first outcomes of a new one, including the start distribution. With sampling="iid" every draw is
+from d(s) μ(a|s) P(s'|s,a), as the paper's theorem assumes (A1); an episode ends, as along a trajectory, with a
+transition into a terminal. Probabilities are exact to 2⁻³², and rounded up if they would vanish.
 """
 
 from collections.abc import Callable
@@ -26,11 +24,11 @@ SAMPLINGS = ("trajectory", "iid")
 
 
 class Alias(NamedTuple):
-    """Alias tables: a group of outcomes is sampled in constant time from one random word, without a branch.
+    """Alias tables, which sample an outcome of a group in constant time from one random word, without a branch.
 
-    first, size    (groups,) where each group's entries begin, and how many there are
-    keep           (entries,) 2³² times the probability of taking the first of an entry's two outcomes
-    outcome        (entries, 2) those outcomes;  after (entries, 2) the group to draw from next
+    first, size    (groups,) where each group's entries begin, and their number
+    keep           (entries,) 2³² times the probability of the first of an entry's two outcomes
+    outcome        (entries, 2) both outcomes;  after (entries, 2) the group of the next draw
     """
 
     first: NDArray[np.uint64]
@@ -47,7 +45,7 @@ class OutcomeSampler:
         seed, run = whole_number("'seed'", seed, at_least=0), whole_number("'run'", run, at_least=0)
         one_of("'sampling'", sampling, SAMPLINGS)
         self._tables = alias_tables(task, sampling)
-        self._group = len(self._tables.first) - 1  # of outcomes to draw from next; the last group begins an episode
+        self._group = len(self._tables.first) - 1  # of the next draw; the last group begins an episode
         dynamics = [int(task.digest[:8], 16), int(task.digest[8:], 16), SAMPLINGS.index(sampling)]
         self._words = np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(*dynamics, run)))
 
@@ -60,9 +58,9 @@ class OutcomeSampler:
 
 
 def draw(words, group, tables, column):
-    """Fill `column` with outcomes and return the group to draw from next. It is compiled before it is called.
+    """Fill `column` with outcomes and return the group of the next draw (compiled).
 
-    The upper half of a word chooses an entry of the group, the lower half one of its two outcomes.
+    The upper half of a word selects an entry of the group, the lower half one of its two outcomes.
     """
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     for t in range(len(column)):
@@ -75,11 +73,7 @@ def draw(words, group, tables, column):
 
 
 def find_ends(column, ends, places):
-    """Fill `places` with the numbers of steps up to each end of an episode, and return how many there are.
-
-    `ends` says of each outcome whether it is one. There is room for one place more than there are steps. It is compiled
-    before it is called.
-    """
+    """Fill `places`, longer by one than `column`, with the steps up to each end of an episode; return their number."""
     count = 0
     for t in range(len(column)):
         places[count] = t + 1
@@ -89,7 +83,7 @@ def find_ends(column, ends, places):
 
 @cache
 def compiled(function: Callable[..., Any]) -> Any:
-    """Return a function of this file compiled; here, so that importing the file loads no compiler."""
+    """Return a function of this file compiled; importing the file alone does not load the compiler."""
     from gradient_dd.engine.kernels.compiler import kept
 
     return kept(nogil=True)(function)

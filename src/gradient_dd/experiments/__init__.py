@@ -1,14 +1,11 @@
-"""The reproduction of a paper: studies, tuning, test runs, claims, figures and a page, as data that one machinery runs.
+"""The reproduction of the paper.
 
-experiment   what an experiment is, its scale, and one call of it
-running      runs an experiment, or writes everything again from what a folder holds
-measuring    studies, companions and test runs; the tables
-tuning       settings selected on tuning runs and judged on test runs; `searching` selects them by search
-verdicts     from a question about test runs to a verdict
-claims       statements with their questions
-wording      from comparisons to sentences
-forests      from comparisons to forest plots
-page         the report
+paper/       the paper as data: studies, figures, claims with their questions, and texts
+job          the scale of a reproduction, and one call of it
+running      runs the studies, or writes everything again from a folder; the tables
+tuning       settings selected on tuning runs, also by search, and judged on test runs
+verdicts     claims, and from their questions about test runs to a verdict
+wording      from comparisons to sentences; `summary` makes counts and answers of them
+page         the report; `claim_view` is a claim on it
 drawing      pictures, each drawn again only if it would differ
-paper/       the data: studies, figures, claims and questions of the paper
 """

@@ -1,10 +1,10 @@
 """The result in a few words: claims by verdict for each section, and the answers to the questions."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from gradient_dd.experiments.claims import under
-from gradient_dd.experiments.experiment import Experiment, PaperQuestion, Scale
+from gradient_dd.experiments.job import Scale
+from gradient_dd.experiments.paper.texts import QUESTIONS, SECTIONS
 from gradient_dd.experiments.verdicts import (
     ALIKE,
     FULLY,
@@ -16,10 +16,11 @@ from gradient_dd.experiments.verdicts import (
     compared,
     over_all,
     tally,
+    under,
 )
 from gradient_dd.experiments.wording import answer_word, over_the_run, pooled
 
-COUNTED = WORDS[:-1]  # those of claims that were judged
+COUNTED = WORDS[:-1]  # verdicts of claims that were judged
 
 
 class Way(NamedTuple):
@@ -50,7 +51,7 @@ Switched = list[tuple[str, Any]]
 
 
 def switched(make: Callable[[Way], Any]) -> Switched:
-    """Return what is shown for each way of tuning, with its classes; what is the same for several once."""
+    """Return the content for each way of tuning with its classes; equal content of several ways once."""
     found: Switched = []
     for way in WAYS:
         made = make(way)
@@ -63,7 +64,7 @@ def switched(make: Callable[[Way], Any]) -> Switched:
 
 
 def comparisons_of(verdict: ClaimVerdict, way: Way) -> list[Comparison]:
-    """Return the comparisons of a claim under a way of tuning; where it has none, those that decide it."""
+    """Return the comparisons of a claim under a way of tuning; without any, the comparisons that decide it."""
     return compared(under(verdict.judgements, way.tuning))
 
 
@@ -73,7 +74,7 @@ def word_of(verdict: ClaimVerdict, way: Way) -> str:
 
 
 def published(verdicts: Iterable[ClaimVerdict]) -> list[ClaimVerdict]:
-    """Return the claims of the paper that are counted: those on time depend on the machine, others are ours."""
+    """Return the counted claims of the paper: without claims on time, which depend on the machine, and ours."""
     return [one for one in verdicts if one.source == "paper"]
 
 
@@ -91,43 +92,30 @@ class Answer(NamedTuple):
     sentence: str
 
 
-def answer(question: PaperQuestion, verdicts: Mapping[str, ClaimVerdict], way: Way, scale: Scale) -> Answer | None:
-    """Return the answer to a question; None where its claims are not judged."""
-    final, mean = (
-        [one for name in names if name in verdicts for one in comparisons_of(verdicts[name], way)]
-        for names in (question.final, question.mean)
-    )
-    if not final:
-        return None
-    word, told = answer_word(final), pooled(final)
-    over_run = [one for one in mean if one.measure == one.tuned_for == "mean_error"]
-    if word == "Undecided" and scale.runs:
-        word = f"Not decided with {scale.runs} runs"
-    return Answer(question.text, word, f"{told} {over_the_run(over_run)}" if over_run else told)
+def answers(verdicts: Iterable[ClaimVerdict], scale: Scale, way: Way = WAYS[0]) -> list[Answer]:
+    """Return the answers to the questions whose claims are judged."""
+    by_name, found = {one.claim: one for one in verdicts}, []
+    for question in QUESTIONS:
+        final, mean = (
+            [one for name in names if name in by_name for one in comparisons_of(by_name[name], way)]
+            for names in (question.final, question.mean)
+        )
+        if final:
+            word, told = answer_word(final), pooled(final)
+            over_run = [one for one in mean if one.measure == one.tuned_for == "mean_error"]
+            if word == "Undecided" and scale.runs:
+                word = f"Not decided with {scale.runs} runs"
+            found.append(Answer(question.text, word, f"{told} {over_the_run(over_run)}" if over_run else told))
+    return found
 
 
-def answers(experiment: Experiment, verdicts: Sequence[ClaimVerdict], scale: Scale, way: Way = WAYS[0]) -> list[Answer]:
-    """Return the answers to the questions of an experiment."""
-    by_name = {one.claim: one for one in verdicts}
-    found = [answer(one, by_name, way, scale) for one in experiment.questions]
-    return [one for one in found if one]
-
-
-class ScoreRow(NamedTuple):
-    """A section with its claims by verdict, and their comparisons by outcome."""
-
-    title: str
-    verdicts: dict[str, int]
-    comparisons: Tally
-
-
-def scorecard(experiment: Experiment, verdicts: Sequence[ClaimVerdict]) -> list[ScoreRow]:
-    """Return a row for each section that has published claims, and one for all of them."""
-    rows = []
+def scorecard(verdicts: Iterable[ClaimVerdict]) -> list[tuple[str, dict[str, int], Tally]]:
+    """Return for each section and for all: a title, published claims by verdict, comparisons by outcome."""
+    own, rows = published(verdicts), []
     for title, some in (
-        *((one.title, [v for v in published(verdicts) if v.section == one.name]) for one in experiment.sections),
-        ("All", published(verdicts)),
+        *((section.title, [one for one in own if one.section == section.name]) for section in SECTIONS),
+        ("All", own),
     ):
         compared = [one for verdict in some for one in comparisons_of(verdict, WAYS[0])]
-        rows += [ScoreRow(title, counts(some), tally(compared))] if some else []
+        rows += [(title, counts(some), tally(compared))] if some else []
     return rows

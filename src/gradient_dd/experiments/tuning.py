@@ -1,23 +1,29 @@
-"""Tuning: settings are selected on some runs and shown on others, so that no winner is flattered.
+"""Tuning: settings are selected on tuning runs and judged on test runs, so that no winner is flattered.
 
-`StudyEvidence` holds the errors of each case: of all settings on the runs to tune on, of the selected settings on test
-runs. A *case* is what one comparison is about: a task, or several tasks whose errors are averaged.
+`StudyEvidence` holds the errors of each case: of all settings on tuning runs, and of the selected settings on test
+runs. `SearchEvidence` holds those of a study whose learners are tuned by search. A *case* is the subject of one
+comparison: a task, or several tasks whose errors are averaged.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import islice
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
 from gradient_dd.engine.schedules import constant
+from gradient_dd.experiments.job import Job
 from gradient_dd.learners import Setting
 from gradient_dd.report.figure import Line
 from gradient_dd.studies import Study
 from gradient_dd.studies.results import Results, edge, tuned
-from gradient_dd.studies.study import task_size
+from gradient_dd.studies.search import Found, Request, SearchStudy, searching
+from gradient_dd.studies.study import as_grid, task_size
 from gradient_dd.tasks import Task, build
 
 if TYPE_CHECKING:
@@ -25,11 +31,9 @@ if TYPE_CHECKING:
 
 EARLY = 20  # "early" is the mean over the first twentieth of a run
 TENTH = 0.1  # of the initial error; "episodes" is how many a run needs to get below it, infinite if it never does
-FRESH = 2  # test runs for each run to select on
-FROM_CURVES = ("early", "episodes")  # measures of a run that are not kept as such
-JUDGED_STARTS = range(11, 31)  # seeds of the initial weights that settings are judged on; they are selected on others
-
-Wanted = Callable[[Setting], bool]
+FRESH = 2  # test runs for each tuning run
+FROM_CURVES = ("early", "episodes")  # measures that are computed from learning curves
+JUDGED_STARTS = range(11, 31)  # seeds of the initial weights of test runs; tuning runs have others
 
 
 class ErrorTable(NamedTuple):
@@ -41,15 +45,11 @@ class ErrorTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TunedSetting:
-    """The setting that a line selects on a case: out of how many, and whether it lies at an edge of the grid.
-
-    `held` are the parameters that the line does not choose.
-    """
+    """The setting that a line selects on a case: out of how many, and whether it lies at an edge of the grid."""
 
     evidence: "StudyEvidence"
     case: str
-    label: str
-    held: tuple[tuple[str, float], ...]
+    line: Line
     setting: Setting
     settings: int
     edge: str
@@ -59,18 +59,18 @@ class TunedSetting:
         return self.evidence.errors(self.case, self.setting, measure)
 
     def selection_mean(self, measure: str) -> float:
-        """Return the mean error on the runs that the setting was selected on; curves are not looked at there."""
+        """Return the mean error on the tuning runs, whose curves are not read: nan for measures of curves."""
         if measure in FROM_CURVES:
             return float("nan")
         return float(self.evidence.errors(self.case, self.setting, measure, fresh=False).mean())
 
     def facts(self, measure: str) -> dict[str, Any]:
-        """Return what a comparison tells of the learner."""
+        """Return what a comparison says about the learner."""
         return {
-            "label": self.label,
+            "label": self.line.label,
             "learner": self.setting.rule.name,
             "study": self.evidence.study.name,
-            "held": dict(self.held),
+            "held": dict(self.line.held),
             "values": dict(self.setting.values),
             "rho_mode": self.setting.rho_mode,
             "settings": self.settings,
@@ -80,26 +80,17 @@ class TunedSetting:
         }
 
 
-class Used(NamedTuple):
-    """Errors that a judgement rests on: of a setting on a case, by measure, each (units,)."""
-
-    case: str
-    fresh: bool
-    setting: Setting
-    errors: dict[str, Array]
-
-
 @dataclass(eq=False)
 class StudyEvidence:
-    """Results of a study, a case for each of its tasks, and those of the selected settings on test runs by case.
+    """Results of a study, a case for each of its tasks, and the results of selected settings on test runs by case.
 
-    There are twice as many test runs as runs to select on: 100 at the paper's scale. That number is fixed before any
-    result is known. Where a study has a task with many random initial weights, all of them are one case; its errors are
-    those of each start, averaged over runs and divided by the initial error, and the fresh ones are of other starts.
+    There are twice as many test runs as tuning runs: 100 at the paper's scale. That number is fixed before any result
+    is known. Where a study has a task with many random initial weights, all of them are one case; its errors are those
+    of each start, averaged over runs and divided by the initial error, and the test runs have other starts.
 
-    A companion that runs as long as its study, `beside`, is judged on the test runs of that study.
-
-    Tables of errors are read once, by case and measure. `used` and `times` keep what judgements rest on.
+    A companion that runs as long as its study, `beside`, is judged on the test runs of that study. Tables of errors
+    are read once, by case and measure. `used` and `times` keep what judgements rest on: by test runs or not, case and
+    setting the errors by measure, each (units,), and by case and learner the nanoseconds of an update.
     """
 
     results: Results
@@ -107,7 +98,7 @@ class StudyEvidence:
     beside: Study | None = None
     tables: dict[tuple[bool, str, str], ErrorTable] = field(default_factory=dict, repr=False)
     chosen_before: dict[tuple[str, Line, str], TunedSetting] = field(default_factory=dict, repr=False)
-    used: dict[tuple[bool, str, str], Used] = field(default_factory=dict, repr=False)
+    used: dict[tuple[bool, str, str], tuple[Setting, dict[str, Array]]] = field(default_factory=dict, repr=False)
     times: dict[tuple[str, str], Array] = field(default_factory=dict, repr=False)
 
     @property
@@ -115,24 +106,29 @@ class StudyEvidence:
         """The study."""
         return self.results.study
 
+    @property
+    def base(self) -> Study:
+        """The study whose test runs are used."""
+        return self.beside or self.study
+
     @cached_property
     def cases(self) -> dict[str, list[Task]]:
-        """The tasks by case: those that differ only in their random initial weights are one."""
+        """The tasks by case: tasks that differ only in their random initial weights are one case."""
         found: dict[str, list[Task]] = {}
         for one in self.results.tasks.values():
             found.setdefault(case_name(one), []).append(one)
         return found
 
     def size(self, case: str) -> int:
-        """Return the number a case is known by: m, p or N."""
+        """Return the size of the task: m, p or N."""
         return task_size(self.cases[case][0])
 
     def place(self, case: str) -> dict[str, Any]:
-        """Return what a comparison tells of where it is made."""
+        """Return what a comparison says about its case."""
         return {"study": self.study.name, "task": case, "size": self.size(case)}
 
     def variant(self, case: str) -> str:
-        """Return what differs from the plain task, in words; empty where nothing does."""
+        """Return the differences from the plain task, in words; empty without any."""
         study, features = self.study, self.cases[case][0].parameters.get("features", "tabular")
         parts = [] if features == "tabular" else [f"{features} features"]
         parts += ["constant steps"] if study.episodes and study.schedule is constant else []
@@ -144,21 +140,18 @@ class StudyEvidence:
 
     def first_error(self, case: str) -> float:
         """Return the error of the initial weights; 1 where errors are relative to it."""
-        (first, *_) = self.cases[case]
-        return 1.0 if self.has_random_starts(case) else first.rmsve(first.initial_weights)
+        return 1.0 if self.has_random_starts(case) else initial_error(self.cases[case][0])
 
     def fresh_study(self, case: str, settings: list[Setting]) -> Study:
-        """Return the study that runs selected settings afresh."""
+        """Return the study that runs selected settings on test runs."""
         tasks = self.cases[case]
-        if not self.has_random_starts(case):
-            base = self.beside or self.study
-            fresh = base.fresh(FRESH * base.runs, settings, (tasks[0],))
-            return replace(fresh, name=f"{self.study.name}-fresh")
-        others = tuple(build(tasks[0].name, **dict(tasks[0].parameters) | {"start_seed": k}) for k in JUDGED_STARTS)
-        return self.study.fresh(self.study.runs, settings, others)
+        if self.has_random_starts(case):
+            return self.study.fresh(self.study.runs, settings, starts_of(tasks[0], JUDGED_STARTS))
+        fresh = self.base.fresh(FRESH * self.base.runs, settings, (tasks[0],))
+        return replace(fresh, name=f"{self.study.name}-fresh")
 
     def frames(self) -> "list[pd.DataFrame]":
-        """Return tables of all settings on the runs to tune on, one row for each task and setting."""
+        """Return tables of all settings on tuning runs, one row for each task and setting."""
         return [self.results.frame()]
 
     def read(self, case: str, measure: str, fresh: bool) -> ErrorTable:
@@ -169,43 +162,53 @@ class StudyEvidence:
         if not self.has_random_starts(case):
             return parts[0]
         errors = np.stack([part.errors.mean(axis=1) for part in parts], axis=1)
-        return ErrorTable(parts[0].settings, errors / np.array([one.rmsve(one.initial_weights) for one in tasks]))
+        return ErrorTable(parts[0].settings, errors / np.array(list(map(initial_error, tasks))))
 
     def table(self, case: str, measure: str, fresh: bool = False) -> ErrorTable:
-        """Return what `read` returns, read once."""
+        """Return the table of `read`, read once."""
         key = fresh, case, measure
         if key not in self.tables:
             self.tables[key] = self.read(case, measure, fresh)
         return self.tables[key]
 
-    def among(self, case: str, wanted: Wanted, measure: str) -> list[Setting]:
-        """Return the wanted settings of a case."""
-        return [one for one in self.table(case, measure).settings if wanted(one)]
+    def among(self, case: str, line: Line, measure: str) -> list[Setting]:
+        """Return the settings of a case that belong to a line."""
+        return [one for one in self.table(case, measure).settings if line.has(one)]
 
     def errors(self, case: str, setting: Setting, measure: str, fresh: bool = True) -> Array:
-        """Return the errors of a setting, (units,); what is asked for is kept in `used`."""
+        """Return the errors of a setting, (units,), and keep them in `used`."""
         settings, errors = self.table(case, measure, fresh)
         found: Array = errors[settings.index(setting)]
         key = fresh, case, repr((setting.rule.name, setting.rho_mode, dict(setting.values)))
-        self.used.setdefault(key, Used(case, fresh, setting, {})).errors[measure] = found
+        self.used.setdefault(key, (setting, {}))[1][measure] = found
         return found
 
     def choose(self, case: str, line: Line, tuned_for: str = "last100") -> TunedSetting:
-        """Return what a line selects: the setting with the smallest mean error on the study's runs.
-
-        Several claims ask for the same; it is selected once.
-        """
+        """Return the setting that a line selects, once for all claims: the smallest mean error on tuning runs."""
         key = case, line, tuned_for
         if key not in self.chosen_before:
             settings, errors = self.table(case, tuned_for)
-            best, among = settings[tuned(settings, errors, line.has)], self.among(case, line.has, tuned_for)
+            best, among = settings[tuned(settings, errors, line.has)], self.among(case, line, tuned_for)
             facts = self.n_settings(among), edge(best, among)
-            self.chosen_before[key] = TunedSetting(self, case, line.label, line.held, best, *facts)
+            self.chosen_before[key] = TunedSetting(self, case, line, best, *facts)
         return self.chosen_before[key]
 
     def n_settings(self, among: list[Setting]) -> int:
-        """Return how many settings a line selects from."""
+        """Return the number of settings that a line selects from."""
         return len(among)
+
+
+ByStudy = dict[str, StudyEvidence]
+
+
+def initial_error(task: Task) -> float:
+    """Return the error of the initial weights."""
+    return task.rmsve(task.initial_weights)
+
+
+def starts_of(task: Task, seeds: Iterable[int]) -> tuple[Task, ...]:
+    """Return a task with random initial weights, once for each seed."""
+    return tuple(build(task.name, **dict(task.parameters) | {"start_seed": seed}) for seed in seeds)
 
 
 def case_name(task: Task) -> str:
@@ -215,21 +218,21 @@ def case_name(task: Task) -> str:
 
 
 def task_errors(results: Results, task: Task, measure: str) -> ErrorTable:
-    """Return settings and errors (settings, runs) of a task; those of FROM_CURVES are read from learning curves."""
+    """Return settings and errors (settings, runs) of a task; some measures are computed from learning curves."""
     if measure not in FROM_CURVES:
         return ErrorTable(*results.errors(str(task), measure))
     settings = list(results.study.settings())
     middle, curves = results.curves(str(task), settings)
     if measure == "early":
         return ErrorTable(settings, curves[:, :, : max(1, curves.shape[2] // EARLY)].mean(axis=2))
-    first = task.rmsve(task.initial_weights)
+    first = initial_error(task)
     return ErrorTable(settings, first_below(curves, middle, first, TENTH * first))
 
 
 def first_below(curves: Array, middles: Array, first: float, bound: float) -> Array:
     """Return when a curve first gets below a bound, infinite if never; curves: (settings, runs, bins).
 
-    It is taken as straight between the middles of its bins, and from the initial error at 0 to the first of them.
+    The curve is straight between the middles of its bins, and from the initial error at 0 to the first of them.
     """
     times = np.concatenate([[0.0], middles])
     errors = np.concatenate([np.full((*curves.shape[:-1], 1), first), curves], axis=-1)
@@ -240,3 +243,153 @@ def first_below(curves: Array, middles: Array, first: float, bound: float) -> Ar
         crossed = times[after - 1] + (times[after] - times[after - 1]) * (high - bound) / (high - low)
     found: Array = np.where(below.any(axis=-1), crossed, np.inf)
     return found
+
+
+# Tuning by search ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class SearchEvidence(StudyEvidence):
+    """Results of the searches of a study, by case; `beside` is the study whose test runs the selected settings get.
+
+    Tuning runs are numbered after the test runs of `beside`. Where a case has random initial weights, every tuning run
+    has its own; test runs have others. Settings are selected among those that have all tuning runs.
+
+    `tried` has every setting with its errors, (measures, runs); nan on tuning runs that it does not have.
+    """
+
+    tried: dict[str, dict[Any, tuple[Setting, Array]]] = field(default_factory=dict, repr=False)
+    rounds: dict[str, list[Results]] = field(default_factory=dict, repr=False)
+
+    @property
+    def study(self) -> SearchStudy:
+        """The study."""
+        study = self.results.study
+        assert isinstance(study, SearchStudy)
+        return study
+
+    def part(self, tasks: tuple[Task, ...], settings: Iterable[Setting], runs: range) -> Study:
+        """Return some settings on some tuning runs, counted from 0, as a plain study."""
+        plain = {one.name: getattr(self.study, one.name) for one in fields(Study)}
+        first = self.base.first_run + (1 + FRESH) * self.base.runs + runs.start
+        grids = tuple(map(as_grid, settings))
+        return Study(**plain | {"tasks": tasks, "grids": grids, "first_run": first, "runs": len(runs)})
+
+    def round(self, case: str, settings: Iterable[Setting], runs: range) -> list[Study]:
+        """Return the studies of settings on tuning runs: one, or one for each run with initial weights of its own."""
+        (task,) = self.cases[case]
+        if not self.has_random_starts(case):
+            return [self.part((task,), settings, runs)]
+        starts = starts_of(task, (task.parameters["start_seed"] + run for run in runs))
+        return [self.part((one,), settings, range(run, run + 1)) for one, run in zip(starts, runs, strict=True)]
+
+    def keep(self, case: str, results: Sequence[Results], runs: range) -> None:
+        """Keep the results of a round; errors of random initial weights are relative to the initial error."""
+        tried = self.tried.setdefault(case, {})
+        self.rounds.setdefault(case, []).extend(results)
+        parts = []
+        for one in results:
+            (task,) = one.tasks.values()
+            unit = initial_error(task) if self.has_random_starts(case) else 1.0
+            parts.append(np.stack([one.errors(str(task), goal)[1] for goal in self.study.goals]) / unit)
+        errors = np.concatenate(parts, axis=2)
+        for place, setting in enumerate(results[0].study.settings()):
+            empty = np.full((len(self.study.goals), self.study.runs), np.nan)
+            tried.setdefault(key_of(setting), (setting, empty))[1][:, runs.start : runs.stop] = errors[:, place]
+
+    def frames(self) -> "list[pd.DataFrame]":
+        """Return tables of all settings that were tried; `runs` counts the tuning runs of each."""
+        import pandas as pd
+
+        found = []
+        for case in self.cases:
+            if self.has_random_starts(case):
+                frames = [one.frame() for one in self.rounds[case]]
+                found.append(pd.concat(frames).drop_duplicates(ignore_index=True))
+            else:
+                settings = [setting for setting, _ in self.tried[case].values()]
+                (whole,) = self.round(case, settings, range(self.study.runs))
+                found.append(Results(whole, self.results.path).frame())
+        return found
+
+    def among(self, case: str, line: Line, measure: str) -> list[Setting]:
+        """Return the settings of a line that were tried on a case."""
+        return [setting for setting, _ in self.tried[case].values() if line.has(setting)]
+
+    def n_settings(self, among: list[Setting]) -> int:
+        """Return the number of settings that a search tries: the same for every learner and measure."""
+        return self.study.budget.coarse + self.study.budget.refined
+
+    def read(self, case: str, measure: str, fresh: bool) -> ErrorTable:
+        """Return settings and errors of a case; on tuning runs, of the settings that have all of them."""
+        if fresh:
+            return super().read(case, measure, fresh)
+        whole = [(setting, errors) for setting, errors in self.tried[case].values() if not np.isnan(errors).any()]
+        place = self.study.goals.index(measure)
+        return ErrorTable([setting for setting, _ in whole], np.stack([errors[place] for _, errors in whole]))
+
+    def fresh_study(self, case: str, settings: list[Setting]) -> Study:
+        """Return the study that runs selected settings on test runs."""
+        if not self.has_random_starts(case):
+            return super().fresh_study(case, settings)
+        tests = range(max(1, FRESH * self.base.runs // len(JUDGED_STARTS)))
+        found = self.part(starts_of(self.cases[case][0], JUDGED_STARTS), settings, tests)
+        return replace(found, name=f"{self.study.name}-fresh", first_run=self.base.first_run + self.base.runs)
+
+
+def key_of(setting: Setting) -> Any:
+    """Return what identifies a setting."""
+    return setting.rule.name, setting.rho_mode, *setting.values.values()
+
+
+class Search(NamedTuple):
+    """The search of one learner on one case for one measure."""
+
+    evidence: SearchEvidence
+    case: str
+    goal: str
+    steps: Generator[Request, Array, Found]
+
+
+def search_all(evidence: Sequence[SearchEvidence], job: Job) -> None:
+    """Run the searches of several studies, round by round, until each has spent its budget of updates.
+
+    In each round the settings that the searches ask for run as studies, whose units share their trajectories. The
+    store keeps the results: a second call repeats the rounds and runs only what is missing.
+    """
+    begin = perf_counter()
+    searches = [
+        Search(one, case, goal, searching(space, one.study.budget_at_scale))
+        for one in evidence
+        for case in one.cases
+        for space in one.study.spaces()
+        for goal in one.study.goals
+    ]
+    wanted = [(search, next(search.steps)) for search in searches]
+    while wanted:
+        run_round(wanted, job)
+        following = []
+        for search, (settings, runs) in wanted:
+            tried, goal = search.evidence.tried[search.case], search.evidence.study.goals.index(search.goal)
+            errors = np.stack([tried[key_of(one)][1][goal, runs.start : runs.stop] for one in settings])
+            with suppress(StopIteration):
+                following.append((search, search.steps.send(errors)))
+        wanted = following
+    if searches:
+        job.tell(f"{len(searches)} searches", [one.study for one in evidence], begin)
+
+
+def run_round(wanted: Sequence[tuple[Search, Request]], job: Job) -> None:
+    """Run what searches ask for, each setting of a case once, and keep the errors in the evidence."""
+    asked: dict[tuple[str, str, range], dict[Any, Setting]] = {}
+    several = {search.evidence.study.name: search.evidence for search, _ in wanted}
+    for search, (settings, runs) in wanted:
+        place = search.evidence.study.name, search.case, runs
+        asked.setdefault(place, {}).update((key_of(one), one) for one in settings)
+    studies = {
+        (name, case, runs): several[name].round(case, list(some.values()), runs)
+        for (name, case, runs), some in asked.items()
+    }
+    found = iter(job.results([study for some in studies.values() for study in some]))
+    for (name, case, runs), some in studies.items():
+        several[name].keep(case, list(islice(found, len(some))), runs)

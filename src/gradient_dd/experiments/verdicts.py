@@ -1,64 +1,72 @@
-"""Verdicts: what a claim is judged by, from a question to a word. All of it is data, for page, tables and JSON.
+"""Verdicts: from a question about test runs to a word. All of it is data, for page, tables and JSON.
 
     ClaimQuestion  two learners (or one and its initial error) on a case, and the claimed side of a bound of their ratio
     Comparison     the answer: the ratio on test runs, an interval, and whether the interval lies on that side
     Judgement      the comparisons of one variant and one way of tuning; their intervals hold together at 95 %
     ClaimVerdict   all judgements of a claim, in a word, three counts and a sentence
+    Claim          a statement, where it stands, and the questions that decide it
 
-The counts say how many comparisons held, are open and were refuted. An outcome is "holds" where the whole interval is
-on the side that the claim says, "fails" where it is on the other, and "open" where it contains the bound. The intervals
-of a judgement of n comparisons each have level 1 − 0.05/n, so that all of them cover with 95 % (Bonferroni). Nothing is
-corrected across judgements: of those in which nothing is true about one in twenty would show something.
+An outcome is "holds" where the whole interval is on the claimed side, "fails" where it is on the other, and "open"
+where it contains the bound. The intervals of a judgement of n comparisons have level 1 − 0.05/n each, so that all of
+them cover with 95 % (Bonferroni). Nothing is corrected across judgements: about one in twenty of those in which nothing
+is true would show something.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 from gradient_dd.experiments.tuning import TunedSetting
+from gradient_dd.experiments.wording import sentence
 from gradient_dd.studies.intervals import LEVEL, Interval, ratio_interval
 
 MAIN, ALIKE, FULLY = "as the paper has it", "tuned alike", "tuned fully"
+SUFFIXES = {MAIN: "", ALIKE: "-alike", FULLY: "-fully"}  # of the name of a study's companion, by way of tuning
 WORDS = ("holds", "partly holds", "does not hold", "undecided", "not judged")  # of verdicts
 OUTCOMES = ("holds", "open", "fails")  # of a comparison; counted as held, open and refuted
+SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
+TESTS = {  # by the type of a claim's comparisons
+    "time": "test_the_cost_is_read_from_the_units_of_the_study",
+    "exact": "test_statements_of_theory_are_computed[{claim}]",
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """One ratio, or another number, against a bound.
 
     kind     "ratio" ours / rival, "growth" of rival / ours from `before` to here, "share" of the initial error, or
              "count", "time", "exact"
-    side     "below" or "above": on which side of `bound` the claim says it is
-    runs     on how many test runs (or starts) it rests; 0 where nothing was sampled
+    side     "below" or "above": the claimed side of `bound`
+    runs     number of test runs (or starts); 0 where nothing was sampled
     level    of the interval from `low` to `high`
     before   for a growth: the same two learners at the smaller size
     variant  of the task, in words: "constant steps", or the interpretation of Baird's counterexample
-    selection_runs   on how many runs the settings were selected; 0 where none was
+    selection_runs   number of runs that the settings were selected on; 0 where none was
     """
 
     kind: str
-    study: str
-    task: str
-    size: int
+    study: str = ""
+    task: str = ""
+    size: int = 0
     reading: str
     tuning: str
     tuned_for: str
-    measure: str
-    ours: dict[str, Any] | None
-    rival: dict[str, Any] | None
-    before: dict[str, Any] | None
+    measure: str = ""
+    ours: dict[str, Any] | None = None
+    rival: dict[str, Any] | None = None
+    before: dict[str, Any] | None = None
     side: str
     bound: float
-    runs: int
+    runs: int = 0
     level: float
     estimate: float
     low: float
     high: float
     outcome: str
     holds: bool
-    edge: str
-    text: str
+    edge: str = ""
+    text: str = ""
     variant: str = ""
     selection_runs: int = 0
 
@@ -72,7 +80,7 @@ class Pair:
     measure: str
 
     def arrays(self) -> tuple[Any, Any]:
-        """Return the fresh errors of both, (units,) each."""
+        """Return the errors of both on test runs, (units,) each."""
         ours = self.ours.errors(self.measure)
         if self.rival is None:
             return ours, 0 * ours + self.ours.evidence.first_error(self.ours.case)
@@ -81,19 +89,18 @@ class Pair:
         return ours[:common], theirs[:common]
 
     def facts(self) -> dict[str, Any]:
-        """Return what a comparison tells of the pair: where, on how much, and both learners."""
+        """Return what a comparison says about the pair: the case, the number of runs, and both learners."""
         ours, evidence = self.ours, self.ours.evidence
         learners = [ours] if self.rival is None else [ours, self.rival]
-        left, _ = self.arrays()
         return evidence.place(ours.case) | {
             "study": ", ".join(dict.fromkeys(one.evidence.study.name for one in learners)),
             "measure": self.measure,
-            "runs": len(left),
+            "runs": len(self.arrays()[0]),
             "ours": ours.facts(self.measure),
             "rival": self.rival.facts(self.measure)
             if self.rival
             else {"label": "the initial error", "mean": evidence.first_error(ours.case)},
-            "edge": "; ".join(f"{one.label}: {one.edge}" for one in learners if "alpha" in one.edge),
+            "edge": "; ".join(f"{one.line.label}: {one.edge}" for one in learners if "alpha" in one.edge),
             "variant": evidence.variant(ours.case),
             "selection_runs": evidence.study.runs,
         }
@@ -101,10 +108,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class ClaimQuestion:
-    """What is asked of the test runs, in terms of settings that were selected on others.
+    """A question about test runs, in terms of settings that were selected on tuning runs.
 
-    `answer` returns the interval at a level; without one the ratio of the pairs is meant. `facts` says what else a
-    comparison should carry.
+    `answer` returns the interval at a level; without it, the answer is the ratio of the pairs. `facts` are further
+    fields of the comparison.
     """
 
     kind: str
@@ -117,26 +124,16 @@ class ClaimQuestion:
     answer: Callable[[float], Interval] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def interval(self, level: float) -> Interval:
-        """Return the estimate with its interval."""
-        if self.answer is not None:
-            return self.answer(level)
+    def compare(self, level: float) -> Comparison:
+        """Return the answer, with an interval at a level."""
         pairs = [pair.arrays() for pair in self.pairs]
         if self.kind == "growth":  # of rival / ours, from the first pair to the second
-            return ratio_interval(*((theirs, ours) for ours, theirs in reversed(pairs)), level=level)
-        return ratio_interval(*pairs, level=level)
-
-    def compare(self, level: float) -> Comparison:
-        """Return the answer."""
-        estimate, low, high = self.interval(level)
+            pairs = [(theirs, ours) for ours, theirs in reversed(pairs)]
+        estimate, low, high = self.answer(level) if self.answer else ratio_interval(*pairs, level=level)
         outcome = outcome_of(low, high, self.side, self.bound)
-        facts: dict[str, Any] = {
-            "study": "", "task": "", "size": 0, "measure": "", "ours": None, "rival": None, "before": None,
-            "runs": 0, "edge": "", "text": "",
-        }  # fmt: skip
-        if self.pairs:
-            facts |= self.pairs[-1].facts()
-            facts["before"] = self.pairs[0].facts() if self.kind == "growth" else None
+        facts: dict[str, Any] = self.pairs[-1].facts() if self.pairs else {}
+        if self.kind == "growth":
+            facts["before"] = self.pairs[0].facts()
         if self.reading != "default":
             facts["variant"] = self.reading
         return Comparison(
@@ -159,7 +156,7 @@ def outcome_of(low: float, high: float, side: str, bound: float) -> str:
 
 
 class Tally(NamedTuple):
-    """How many comparisons held, are open and were refuted."""
+    """The number of comparisons that held, are open and were refuted."""
 
     held: int
     open: int
@@ -170,14 +167,14 @@ class Tally(NamedTuple):
 
 
 def tally(comparisons: Iterable[Comparison]) -> Tally:
-    """Return how many comparisons have each outcome."""
+    """Return the number of comparisons with each outcome."""
     found = [one.outcome for one in comparisons]
     return Tally(*map(found.count, OUTCOMES))
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The comparisons of one reading and one way of tuning, in a word and three counts."""
+    """The comparisons of one variant and one way of tuning, in a word and three counts."""
 
     reading: str
     tuning: str
@@ -191,15 +188,13 @@ class Judgement:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim with what we found.
+    """A claim with what we found; `Claim` describes the fields that both have.
 
     verdict, held, open, refuted   over all judgements of the first way of tuning: as the paper has it, where it has one
-    alike      the same where every learner has as many settings, e.g. "partly holds (3 / 2 / 1)"; or empty
-    fully      the same where every learner has as many settings over all parameters it has
+    alike      the verdict with its counts where every learner has as many settings, "partly holds (3 / 2 / 1)"; or ""
+    fully      the same where every learner is tuned by search
     finding    a sentence made from the numbers
-    source     "paper"; "time" for what the paper says of wall-clock time; "ours" for what we added
-    section    of the report; `group` and `figure` say where in it, `test` what shows that the criterion can fail
-    short      the statement where there is little space
+    test       the test that shows that the criterion can fail
     variants   of the tasks that its comparisons are about
     runs, selection_runs   of its comparisons: test runs, and tuning runs that settings were selected on
     """
@@ -230,13 +225,8 @@ class ClaimVerdict:
 
     @property
     def tally(self) -> str:
-        """How many comparisons held, are open and were refuted, e.g. "2 / 4 / 0"."""
-        return str(Tally(self.held, self.open, self.refuted))
-
-    @property
-    def counted(self) -> str:
-        """The word with the counts, e.g. "partly holds (2 / 4 / 0)"."""
-        return f"{self.verdict} ({self.tally})"
+        """How many comparisons held, are open and were refuted: "2 / 4 / 0"."""
+        return f"{self.held} / {self.open} / {self.refuted}"
 
     @property
     def comparisons(self) -> list[Comparison]:
@@ -247,6 +237,12 @@ class ClaimVerdict:
 def compared(judgements: Iterable[Judgement]) -> list[Comparison]:
     """Return the comparisons of several judgements."""
     return [one for judgement in judgements for one in judgement.comparisons]
+
+
+def under(judgements: list[Judgement], tuning: str = "") -> list[Judgement]:
+    """Return the judgements under a way of tuning; without any, those of the first way, which decides."""
+    asked = [one.tuning for one in judgements]
+    return [one for one in judgements if one.tuning == (tuning if tuning in asked else asked[0])]
 
 
 def in_words(comparisons: list[Comparison], needed: int | None = None) -> str:
@@ -282,6 +278,70 @@ def judged(questions: list[ClaimQuestion], needed: int | None) -> list[Judgement
     return found
 
 
-def as_data(verdicts: Iterable[ClaimVerdict]) -> list[dict[str, Any]]:
-    """Return verdicts as plain data."""
-    return [asdict(verdict) for verdict in verdicts]
+@dataclass(frozen=True)
+class Ask:
+    """How a claim is decided: the criterion in words, the studies it rests on, and the questions to their evidence."""
+
+    criterion: str
+    studies: tuple[str, ...]
+    questions: Callable[[Any], list[ClaimQuestion]]
+
+    def __call__(self, evidence: Any) -> list[ClaimQuestion]:
+        return self.questions(evidence)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement in our words, where it stands, and what decides it.
+
+    needed   how many comparisons must hold; None stands for all of them
+    section, group, figure   where the report shows it; a claim without a section is among the extras
+    short    the statement where there is little space
+    source   "paper"; "time" for a statement of the paper on wall-clock time, which depends on the machine and is not
+             counted; "ours" for one that we added
+    """
+
+    name: str
+    where: str
+    statement: str
+    ask: Ask
+    needed: int | None = None
+    source: str = "paper"
+    section: str = "extras"
+    group: str = ""
+    figure: str = ""
+    short: str = ""
+
+    @property
+    def studies(self) -> tuple[str, ...]:
+        """The studies whose figures show the claim."""
+        return self.ask.studies
+
+    def judge(self, questions: list[ClaimQuestion]) -> ClaimVerdict:
+        """Return the verdict, from test runs of the settings in the questions."""
+        judgements = judged(questions, self.needed)
+        main, every = under(judgements), compared(judgements)
+        # The test that shows that the criterion distinguishes true from false
+        test = next((TESTS[one.kind] for one in every if one.kind in TESTS), SAMPLED_TEST).format(claim=self.name)
+        same = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("name", "ask")}
+        return ClaimVerdict(
+            **same,
+            claim=self.name,
+            criterion=self.ask.criterion,
+            verdict=over_all(main, self.needed),
+            **tally(compared(main))._asdict(),
+            alike=self.told(judgements, ALIKE),
+            fully=self.told(judgements, FULLY),
+            finding=sentence(compared(main), self.needed),
+            studies=list(self.studies),
+            judgements=judgements,
+            test=f"tests/experiments/test_claims.py::{test}",
+            variants=list(dict.fromkeys(one.variant for one in every if one.variant)),
+            runs=sorted({one.runs for one in every if one.runs}),
+            selection_runs=sorted({one.selection_runs for one in every if one.selection_runs}),
+        )
+
+    def told(self, judgements: list[Judgement], tuning: str) -> str:
+        """Return the verdict with its counts under one way of tuning; empty without any judgement."""
+        some = [one for one in judgements if one.tuning == tuning]
+        return f"{over_all(some, self.needed)} ({tally(compared(some))})" if some else ""

@@ -11,28 +11,23 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from math import isfinite
-from typing import Any, NamedTuple
+from os.path import commonprefix
+from typing import TYPE_CHECKING, Any
 
-from gradient_dd.experiments.verdicts import Comparison
 from gradient_dd.report.figure import SYMBOLS, TASK_NAMES, joined
 from gradient_dd.report.svg import SUPERSCRIPTS
+
+if TYPE_CHECKING:
+    from gradient_dd.experiments.verdicts import Comparison
 
 NOUNS = {"last100": "final error", "mean_error": "mean error", "early": "early error", "episodes": "episodes needed"}
 TUNED = {"last100": "tuned for the final error", "mean_error": "tuned for the mean error", "what is measured": ""}
 OUTCOME_WORDS = {"holds": "yes", "fails": "no", "open": "undecided"}
 LONGEST = 78  # characters of a place
 WIDE = 10.0  # ends of an interval: beyond this factor the estimate says little
-OURS = "gradient_dd"
-
-Row = dict[str, Any]
 FACTORS = ("task", "rival", "size", "measure", "tuned_for", "ratios", "rho", "start")
 
-
-class Part(NamedTuple):
-    """Comparisons with the same outcome, each with its factors."""
-
-    comparisons: list[Comparison]
-    rows: list[Row]
+Row = dict[str, Any]  # the factors of a comparison, in words
 
 
 def number(value: float) -> str:
@@ -51,31 +46,17 @@ def number(value: float) -> str:
     return f"{sign}{size / 10.0**power:.1f} × 10{str(power).translate(SUPERSCRIPTS)}"
 
 
-def is_wide(one: Comparison) -> bool:
+def is_wide(one: "Comparison") -> bool:
     """Return whether the interval of a ratio spans more than a factor of 10."""
     return one.kind not in ("exact", "count") and not (one.low > 0 and one.high <= WIDE * one.low)
 
 
-def symbol(one: Comparison) -> str:
-    """Return what the size of a task is called."""
-    return SYMBOLS.get(one.task.partition("(")[0], "")
-
-
-def is_own(one: Comparison) -> bool:
+def is_own(one: "Comparison") -> bool:
     """Return whether both sides are Gradient-DD, with other parameters."""
-    return all((side or {}).get("learner") == OURS for side in (one.ours, one.rival))
+    return all((side or {}).get("learner") == "gradient_dd" for side in (one.ours, one.rival))
 
 
-def pair(one: Comparison) -> str:
-    """Return what is compared, in as few words as possible."""
-    ours, rival = (str((one.ours or {}).get("label", "")), str((one.rival or {}).get("label", "")))
-    if rival == "the initial error":
-        return ours
-    plain = ours.removeprefix("Gradient-DD").removeprefix(", ")
-    return f"{plain} ÷ {rival}" if plain else rival.partition(",")[0]
-
-
-def frame(one: Comparison) -> str:
+def frame(one: "Comparison") -> str:
     """Return which question a comparison asks."""
     if one.kind != "ratio":
         return one.kind
@@ -86,33 +67,30 @@ def frame(one: Comparison) -> str:
     return {1.0: "lower", 0.8: "clear", 1.25: "as good"}.get(one.bound, "ratio")
 
 
-def task_words(one: Comparison) -> str:
+def task_words(one: "Comparison") -> str:
     """Return the task of a comparison in words, with its variant."""
     name = one.task.partition("(")[0]
     words = TASK_NAMES.get(name, name)
     return f"{words} with {one.variant}" if one.variant and one.reading == "default" else words
 
 
-def factors(one: Comparison) -> Row:
+def factors(one: "Comparison") -> Row:
     """Return what may restrict a comparison, by factor, in words."""
     found: Row = dict.fromkeys(FACTORS, "")
     if one.study:
         found["task"] = ("on " if one.task.startswith("baird") else "on the ") + task_words(one)
-    found["rival"] = "" if is_own(one) or one.kind in ("exact", "time") else pair(one)
-    found["size"] = symbol(one), f"{one.before['size']} to {one.size}" if one.before else str(one.size)
+    if not is_own(one) and one.kind not in ("exact", "time"):
+        ours, rival = (str((side or {}).get("label", "")) for side in (one.ours, one.rival))
+        plain = ours.removeprefix("Gradient-DD").removeprefix(", ")
+        short = f"{plain} ÷ {rival}" if plain else rival.partition(",")[0]
+        found["rival"] = ours if rival == "the initial error" else short
+    letter = SYMBOLS.get(one.task.partition("(")[0], "")
+    found["size"] = letter, f"{one.before['size']} to {one.size}" if one.before else str(one.size)
     found["measure"], found["tuned_for"] = one.measure, one.tuned_for
     for part in one.reading.split(", ") if one.reading != "default" else []:
         name = "ratios" if part.endswith("ratios") else "rho" if part.startswith("ρ") else "start"
         found[name] = ("after " if part.endswith("steps") else "from " if name == "start" else "with ") + part
     return found
-
-
-def fused(rows: list[Row]) -> list[Row]:
-    """Return the factors without what was tuned for, where the measure says it already."""
-    pairs = {(row["measure"], row["tuned_for"]) for row in rows}
-    if len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs}):
-        return [{**row, "tuned_for": ""} for row in rows]
-    return rows
 
 
 def values(rows: Iterable[Row], name: str) -> list[Any]:
@@ -135,7 +113,7 @@ def phrase(name: str, chosen: list[Any], kind: str) -> str:
 
 
 def box(rows: list[Row], whole: list[Row]) -> tuple[Row, bool]:
-    """Return the factors that restrict a part of all rows, and whether the part is all of what they select."""
+    """Return the factors that restrict a part of all rows, and whether they select nothing else."""
     chosen = {name: values(rows, name) for name in FACTORS}
     inside = [row for row in whole if all(row[name] in chosen[name] for name in FACTORS)]
     same_task = [row for row in whole if row["task"] in chosen["task"]]  # sizes of another task restrict nothing here
@@ -185,7 +163,7 @@ def span(estimates: Iterable[float], told: Callable[[float], str] = rough) -> st
     return f"{low} and {high}" if len(ordered) == 2 else f"{low} to {high}"
 
 
-def numbers(some: Sequence[Comparison]) -> str:
+def numbers(some: Sequence["Comparison"]) -> str:
     """Return the estimates of a part; where an interval is wide, the end that the outcome rests on, or nothing."""
     if not any(map(is_wide, some)):
         return span(one.estimate for one in some)
@@ -198,7 +176,7 @@ def numbers(some: Sequence[Comparison]) -> str:
     return end if end.startswith("over") else f"above {end}"
 
 
-def amount(some: Sequence[Comparison], is_first: bool, before_limit: str = "; ") -> str:
+def amount(some: Sequence["Comparison"], is_first: bool, before_limit: str = "; ") -> str:
     """Return the numbers of a part; the first part says of what, and the limit unless that is 1 or 0."""
     first, kind = some[0], frame(some[0])
     if kind == "exact":
@@ -226,57 +204,46 @@ def amount(some: Sequence[Comparison], is_first: bool, before_limit: str = "; ")
     return f"{told} times{noun}{limit}"
 
 
-def exact_amount(some: Sequence[Comparison], before_limit: str) -> str:
+def exact_amount(some: Sequence["Comparison"], before_limit: str) -> str:
     """Return the numbers of statements that were computed without any run."""
     texts, bound = [one.text.rstrip(":") for one in some], some[0].bound
     estimates = [one.estimate for one in some]
     if len(set(texts)) > 1:
-        prefix = common(texts).rstrip(" ,(").removesuffix(" on")
+        prefix = commonprefix(texts).rstrip(" ,(").removesuffix(" on")  # noqa: RUF071  (of texts, not of paths)
         if len(prefix) <= 15:
             return joined([f"{text} ({number(one)})" for text, one in zip(texts, estimates, strict=True)])
         return f"{prefix}: {span(estimates, number)}"
     return f"{texts[0]}: {span(estimates, number)}{before_limit}must be {some[0].side} {bound:g}"
 
 
-def common(texts: list[str]) -> str:
-    """Return how all texts begin."""
-    first, last = min(texts), max(texts)
-    return first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
-
-
-def outcome_word(one: Comparison) -> str:
+def outcome_word(one: "Comparison") -> str:
     """Return an outcome in a word or three."""
     if one.outcome == "open" and one.bound == 1 and one.kind in ("ratio", "growth"):
         return "no clear difference" if one.kind == "ratio" else "no clear change"
     return OUTCOME_WORDS[one.outcome]
 
 
-def parts_of(comparisons: Sequence[Comparison], rows: list[Row]) -> list[Part]:
-    """Return the comparisons by outcome: yes, no, undecided."""
-    found = []
-    for outcome in OUTCOME_WORDS:
-        both = [(one, row) for one, row in zip(comparisons, rows, strict=True) if one.outcome == outcome]
-        if both:
-            found.append(Part([one for one, _ in both], [row for _, row in both]))
-    return found
-
-
-def sentence(comparisons: Sequence[Comparison], needed: int | None = None) -> str:
+def sentence(comparisons: Sequence["Comparison"], needed: int | None = None) -> str:
     """Return what was found for a claim under one way of tuning; empty without comparisons."""
     if not comparisons:
         return ""
     if needed:
         return sentence_needed(comparisons, needed)
-    rows = fused([factors(one) for one in comparisons])
-    parts = parts_of(comparisons, rows)
-    if len(parts) == 1:
-        count, noun = len(comparisons), "checks" if comparisons[0].kind == "exact" else "comparisons"
+    rows, first = [factors(one) for one in comparisons], comparisons[0]
+    if len({one.outcome for one in comparisons}) == 1:
+        count, noun = len(comparisons), "checks" if first.kind == "exact" else "comparisons"
         place = "" if count == 1 else f" in both {noun}" if count == 2 else f" in all {count} {noun}"
-        return upper(f"{outcome_word(comparisons[0])}{place}: {amount(comparisons, True, ', ')}.")
+        return upper(f"{outcome_word(first)}{place}: {amount(comparisons, True, ', ')}.")
+    goals = {(row["measure"], row["tuned_for"]) for row in rows}
+    if len(goals) == len({measure for measure, _ in goals}) == len({goal for _, goal in goals}):
+        rows = [{**row, "tuned_for": ""} for row in rows]  # the measure says it already
     told: list[str] = []
-    for number_of_part, part in enumerate(parts):
-        at = counted_once(where(part.rows, rows, frame(part.comparisons[0])), told)
-        told.append(f"{outcome_word(part.comparisons[0])} {at} ({amount(part.comparisons, number_of_part == 0)})")
+    for outcome in OUTCOME_WORDS:
+        part = [one for one in comparisons if one.outcome == outcome]
+        if part:
+            inside = [row for one, row in zip(comparisons, rows, strict=True) if one.outcome == outcome]
+            at = counted_once(where(inside, rows, frame(part[0])), told)
+            told.append(f"{outcome_word(part[0])} {at} ({amount(part, not told)})")
     return upper("; ".join(told) + ".")
 
 
@@ -288,13 +255,11 @@ def counted_once(place: str, before: list[str]) -> str:
     return head + tail.partition(" comparisons")[2]
 
 
-def sentence_needed(comparisons: Sequence[Comparison], needed: int) -> str:
+def sentence_needed(comparisons: Sequence["Comparison"], needed: int) -> str:
     """Return what was found for a claim of several cases: how many held, and how many must."""
-    groups: dict[str, list[Comparison]] = {}
-    for one in comparisons:
-        groups.setdefault(one.tuned_for, []).append(one)
     told = []
-    for goal, some in groups.items():
+    for goal in dict.fromkeys(one.tuned_for for one in comparisons):
+        some = [one for one in comparisons if one.tuned_for == goal]
         held = [one for one in some if one.outcome == "holds"]
         word = "yes" if len(held) >= needed else "no"
         more = f", {numbers(held)} times the error" if held and numbers(held) else ""
@@ -303,7 +268,7 @@ def sentence_needed(comparisons: Sequence[Comparison], needed: int) -> str:
     return upper("; ".join(sorted(told, key=lambda one: one.startswith("no"))) + ".")
 
 
-def answer_word(comparisons: Sequence[Comparison]) -> str:
+def answer_word(comparisons: Sequence["Comparison"]) -> str:
     """Return the word that begins an answer."""
     count = len(comparisons)
     held, lost = (sum(one.outcome == outcome for one in comparisons) for outcome in ("holds", "fails"))
@@ -325,24 +290,24 @@ POOLED = {  # by frame: for what holds and what does not the words with the meas
 }
 
 
-def pooled(comparisons: Sequence[Comparison]) -> str:
+def pooled(comparisons: Sequence["Comparison"]) -> str:
     """Return an answer over several claims: for each outcome where it is so, task by task."""
-    rows, tasks = [factors(one) for one in comparisons], list(dict.fromkeys(map(task_words, comparisons)))
+    tasks = list(dict.fromkeys(map(task_words, comparisons)))
     with_noun, plain, open_word = POOLED[frame(comparisons[0])]
     told: list[str] = []
     for place, outcome in enumerate(("holds", "fails")):
         places: list[str] = []
         for task in tasks:
-            inside = [(one, row) for one, row in zip(comparisons, rows, strict=True) if task_words(one) == task]
-            part = [(one, row) for one, row in inside if one.outcome == outcome]
+            inside = [one for one in comparisons if task_words(one) == task]
+            part = [one for one in inside if one.outcome == outcome]
             if part:
-                at = f"at every {symbol(part[0][0])}"
+                at = f"at every {factors(part[0])['size'][0]}"
                 if len(part) < len(inside):
-                    at = where([row for _, row in part], [row for _, row in inside], frame(part[0][0]), 40)
+                    at = where(list(map(factors, part)), list(map(factors, inside)), frame(part[0]), 40)
                     at = counted_once(at, told)
                 article = "" if len(tasks) == 1 else "on " if task.startswith("Baird") else f"on the {task} "
                 whose = "" if told or places else " theirs"
-                places.append(f"{article}{at} ({numbers([one for one, _ in part])} times{whose})")
+                places.append(f"{article}{at} ({numbers(part)} times{whose})")
         if places:
             word = plain[place] if told else with_noun[place].format(NOUNS[comparisons[0].measure])
             told.append(f"{word} {joined(places)}")
@@ -353,7 +318,7 @@ def pooled(comparisons: Sequence[Comparison]) -> str:
     return upper("; ".join(told) + ".")
 
 
-def over_the_run(comparisons: Sequence[Comparison]) -> str:
+def over_the_run(comparisons: Sequence["Comparison"]) -> str:
     """Return the second sentence of an answer: a word for each task on the mean error."""
     tasks = list(dict.fromkeys(map(task_words, comparisons)))
     words = {task: answer_word([one for one in comparisons if task_words(one) == task]).lower() for task in tasks}

@@ -45,7 +45,7 @@ class PlotAxis(NamedTuple):
         inside = min(max(value, self.low), self.high) if value == value else self.low
         if self.linear:
             return left + (right - left) * (inside - self.low) / (self.high - self.low)
-        return left + (right - left) * log(inside / self.low) / log(self.high / self.low)
+        return left + (right - left) * log(inside / self.low) / (log(self.high / self.low) or 1.0)  # 0: a single point
 
     def ticks(self) -> list[float]:
         """Return the round values that the axis shows."""

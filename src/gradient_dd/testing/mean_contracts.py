@@ -1,17 +1,29 @@
-"""Contracts about the mean update: its equation, its fixed point and its stability."""
+"""Contracts about the mean update: its equation, its fixed point and its stability.
+
+The mean is over the transitions of a task, and each trace is at its mean, exactly. Along a trajectory in its steady
+state, with o' the outcome before o, the mean of a trace is
+
+    E[z | o] = Σ_o' P(o' | o) decay(o', o) E[z | o'] + E[gain | o] x(o),    P(o' | o) = p(o') / d(s)  if o' enters s,
+
+where p is the frequency of an outcome. The rest to 1 is the share of episodes that start in s, where `before` is 0.
+This is a linear system with one unknown vector for each outcome. The numbers in the memory of a trace, such as F of the
+emphatic learners, are affine in their old values and solve a system of the same type. Traces that depend on themselves
+(true-online TD) are refused. Updates that are not linear in z (PGTD2) do not have their mean at the mean trace.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, wraps
+from typing import Any
 
 import numpy as np
 
 from gradient_dd import tasks
-from gradient_dd.arrays import Array
-from gradient_dd.engine.mean_step import mean_move, sample_move, samples
-from gradient_dd.engine.reference import Sample
+from gradient_dd.arrays import Array, check_memory
+from gradient_dd.engine.reference import KNOWN_MOVES, KNOWN_SIGNALS, START, Before, Sample, signals_of, trace_numbers
+from gradient_dd.errors import Unquoted, bad_request
 from gradient_dd.learners import Rule, Setting
-from gradient_dd.learners.trace import B, Z
+from gradient_dd.learners.trace import B, Trace, Z
 from gradient_dd.tasks import Task, exact
 from gradient_dd.tasks.exact import inverse
 
@@ -272,3 +284,89 @@ def mean_radius(rule: Rule, task: Task, mode: str, values: dict[str, float]) -> 
         return None
     used = np.abs(matrix - np.eye(3 * p)).any(axis=1)  # a learner without η never moves it
     return float(np.abs(np.linalg.eigvals(matrix[np.ix_(used, used)])).max())
+
+
+# The mean of a step -----------------------------------------------------------------------------------------------
+
+
+def sample_move(setting: Setting, sample: Sample, w: Array, eta: Array, w_prev: Array) -> tuple[Array, Array]:
+    """Return by how much one transition moves w and η, (p,) each; without the M⁻¹ of a natural rule."""
+    setting.rule.check_known("The mean update", KNOWN_SIGNALS, KNOWN_MOVES)
+    x, _, _, x_next, _, z, _ = sample
+    move = setting.rule.coefficients(signals_of(setting, 1.0, sample, w, eta, w - w_prev))
+    w_move = move["w_x"] * x + move["w_next"] * x_next + move["w_z"] * z + move["w_change"] * (w - w_prev)
+    return w_move, move["eta_x"] * x + move["eta_next"] * x_next + move["eta_z"] * z + move["eta_eta"] * eta
+
+
+def mean_move(
+    setting: Setting, weighted: list[tuple[float, Sample]], w: Array, eta: Array, w_prev: Array
+) -> tuple[Array, Array]:
+    """Return the weighted sum of the moves of samples."""
+    moves = [(weight, sample_move(setting, sample, w, eta, w_prev)) for weight, sample in weighted]
+    w_move, eta_move = (sum((weight * move[k] for weight, move in moves), np.zeros_like(w)) for k in range(2))
+    return w_move, eta_move
+
+
+def samples(task: Task, setting: Setting) -> list[tuple[float, Sample]]:
+    """Return every transition of a task with its frequency and its mean traces."""
+    row, next_row, reward, discount, rho, _ = task.transitions
+    X, weight = task.row_features.toarray(), outcome_weights(task)
+    x, x_next = X[row], X[next_row]
+    traces = {"z": rho[:, None] * x, "b": x} | (mean_traces(task, setting) if setting.rule.traces else {})
+    return [
+        (weight[o], Sample(x[o], reward[o], discount[o], x_next[o], rho[o], traces["z"][o], traces["b"][o]))
+        for o in np.flatnonzero(weight)
+    ]
+
+
+def outcome_weights(task: Task) -> Array:
+    """Return the frequency of each outcome among those that a learner sees, (outcomes,); the sum is 1."""
+    outcome = task.outcomes
+    likely = task.behaviour[outcome.state, outcome.action] * outcome.probability
+    return task.visits[task.transitions.row] * likely
+
+
+def mean_traces(task: Task, setting: Setting) -> dict[str, Array]:
+    """Return E[z | outcome] of every trace of a setting, (outcomes, p) each; 0 for outcomes that never happen."""
+    check_memory(f"The mean traces of {task}", 32 * len(task.outcomes.state) ** 2, "Take a task with fewer outcomes.")
+    return {trace.name: mean_trace(task, setting, trace) for trace in setting.rule.traces}
+
+
+def mean_trace(task: Task, setting: Setting, trace: Trace) -> Array:
+    """Return E[z | outcome] of one trace."""
+    if "x_trace" in trace.arguments:
+        what = f"The trace of {setting.rule.name}"
+        words = "not depend on itself, or its mean does not follow a linear equation"
+        raise bad_request(what, words, Unquoted("'x_trace'"))
+    row, next_row, _, discount, rho, _ = task.transitions
+    (pi, mu), weight = task.action_probabilities, outcome_weights(task)
+    count, follows = len(weight), (weight > 0) & (discount > 0)
+    earlier, later = np.nonzero(follows[:, None] & (weight > 0) & (next_row[:, None] == row))  # within an episode
+    share = weight[earlier] / task.visits[row[later]]  # P(earlier | later)
+
+    def numbers(before: Before, now: Any, memory: float) -> Array:
+        old = (memory,) * len(trace.memory)
+        decay, gain, new = trace_numbers(trace, setting.signals(1.0, rho[now]), before, old, 0.0)
+        return np.array([decay, gain, *(new or (0.0,))])
+
+    def spread(values: Array) -> Array:
+        """Return the matrix that sums values of pairs, times P(earlier | later), over the earlier outcomes."""
+        matrix = np.zeros((count, count))
+        np.add.at(matrix, (later, earlier), share * values)
+        return matrix
+
+    def constant(column: int) -> Array:
+        return np.bincount(later, share * low[:, column], minlength=count) + started * first[:, column]
+
+    seen, first = np.flatnonzero(weight > 0), np.zeros((count, 3))
+    first[seen] = [numbers(START, o, 0.0) for o in seen]
+    befores = [Before(discount[o], rho[o], pi[o], mu[o]) for o in range(count)]
+    pairs = list(zip(earlier, later, strict=True))
+    low, high = (np.array([numbers(befores[a], b, old) for a, b in pairs]).reshape(-1, 3) for old in (0.0, 1.0))
+    started = 1.0 - np.bincount(later, share, minlength=count)
+    slope, identity = high - low, np.eye(count)
+    memory = np.linalg.solve(identity - spread(slope[:, 2]), constant(2))
+    gain = constant(1) + spread(slope[:, 1]) @ memory
+    z = np.linalg.solve(identity - spread(low[:, 0]), gain[:, None] * task.row_features.toarray()[row])
+    z[weight == 0] = 0.0
+    return z

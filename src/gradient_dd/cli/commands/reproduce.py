@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from textwrap import fill
@@ -56,15 +57,14 @@ def reproduce(figures: tuple[str, ...], out: str | None, as_table: bool, as_json
     given = None if out is None else folder_at(out)
     click.echo(f"Reproducing {', '.join(names) or 'the whole paper'} …", err=True)  # the imports below are slow
     from gradient_dd.cli.live import watched
-    from gradient_dd.experiments.experiment import Scale
-    from gradient_dd.experiments.paper.experiment import EXPERIMENT
+    from gradient_dd.experiments.job import Scale
     from gradient_dd.experiments.running import check_names, reproduce
 
     scale = Scale(how["runs"], how["episodes"])
-    check_names(EXPERIMENT, names)
-    folder = given or EXPERIMENT.results_folder(scale)
+    check_names(names)
+    folder = given or scale.folder
     with watched(folder / "results.db", how["workers"], how["dask"]) as ways:
-        made = reproduce(EXPERIMENT, names, folder, scale, print_stage, **ways)
+        made = reproduce(names, folder, scale, print_stage, **ways)
     print_made(made, as_table, as_json)
 
 
@@ -80,12 +80,12 @@ def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_table
     For results of `reproduce`, writes the report, figures, tables and claims again. For a sweep, writes a page with
     figures, best settings and tables to NAME-report beside NAME.db; name your own rules as in the sweep.
     """
-    from gradient_dd.experiments.experiment import holds
+    from gradient_dd.experiments.job import STORE, read_scale
     from gradient_dd.experiments.running import make, reading
     from gradient_dd.report.own_study import report_folder, report_stored
     from gradient_dd.studies import load_rule
 
-    if figures or holds(out):
+    if figures or (out.name == STORE and read_scale(out.parent)[0] is not None):
         print_made(make(reading(figures, out.parent, print_stage)), as_table, as_json)
     else:
         own = {rule.name: rule for rule in map(load_rule, rules)}
@@ -119,29 +119,31 @@ def print_made(made: "Made", as_table: bool, as_json: bool) -> None:
     from gradient_dd.experiments.summary import COUNTED, answers, scorecard
 
     if as_json:
-        click.echo(json_text(made.data()))
+        click.echo(json_text([*map(asdict, made.verdicts), *(one._asdict() for one in made.statements)]))
         return
     job, folder = made.job, made.page.parent
     if as_table:
-        verdicts = [(one.where, one.statement, one.counted, one.alike, one.fully) for one in made.verdicts]
+        verdicts = [
+            (one.where, one.statement, f"{one.verdict} ({one.tally})", one.alike, one.fully) for one in made.verdicts
+        ]
         exact = [] if job.names else made.statements  # only for the whole paper
         verdicts += [(one.where, f"{one.paper}: {one.ours}", one.verdict, "", "") for one in exact]
         click.echo(coloured(table(verdicts, TABLE)) + "\n")
-    if job.note:
-        click.echo(style(job.note, bold=True) + "\n")
+    if job.scale.note:
+        click.echo(style(job.scale.note, bold=True) + "\n")
     rows = [
-        (one.title, *(str(one.verdicts[word]) for word in COUNTED), " / ".join(map(str, one.comparisons)))
-        for one in scorecard(job.experiment, made.verdicts)
+        (title, *(str(verdicts[word]) for word in COUNTED), str(comparisons))
+        for title, verdicts, comparisons in scorecard(made.verdicts)
     ]
     if rows:
         click.echo(coloured(table(rows, ("claims", *COUNTED, "comparisons: yes / undecided / no"))) + "\n")
-    for one in answers(job.experiment, made.verdicts, job.scale):
+    for one in answers(made.verdicts, job.scale):
         told = f"{one.question} {style(one.word + '.', bold=True)} {one.sentence}"
         click.echo(fill(told, WIDTH, subsequent_indent="  "))
     counts = {name: len(list((folder / name).glob(f"*.{ending}"))) for name, ending in WRITTEN.items()}
     took = f"{made.seconds:.0f} s" if made.seconds < 100 else f"{made.seconds / 60:.0f} min"
     click.echo(
-        f"\n{folder}: report.html, preview.png, play.html, claims.json, {counts['figures']} figures, "
+        f"\n{folder}: report.html, play.html, claims.json, {counts['figures']} figures, "
         f"{counts['tables']} tables. Took {took}."
     )
     click.echo(f"Report with all figures and numbers: {made.page}")

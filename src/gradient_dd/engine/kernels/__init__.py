@@ -1,4 +1,4 @@
-"""The compiled part of the lane engine. Nothing outside the engine imports from here."""
+"""The compiled part of the engine. Only the engine imports it."""
 
 import os
 

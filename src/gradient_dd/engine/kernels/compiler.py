@@ -1,23 +1,22 @@
-"""How functions become kernels: options, source text, code on disk, and instructions that Python has no words for.
+"""Compile functions to kernels: options, source text, code on disk, and processor instructions that Python lacks.
 
 No fast-math: a lane's bits must not depend on its neighbours.
 
-LLVM takes 256-bit vectors on many processors that have 512-bit ones. A kernel asks for 512 function by function, so no
-setting of Numba changes and other compiled code of the process stays as it is. Results have the same bits at any width.
-`GRADIENT_DD_VECTOR_BITS` (128, 256 or 512) asks for less.
+LLVM uses 256-bit vectors on many processors that have 512-bit ones. A kernel asks for 512 function by function, so
+other compiled code of the process does not change. Results have the same bits at any width. `GRADIENT_DD_VECTOR_BITS`
+(128, 256 or 512) sets a smaller width.
 
-`disjoint` and `barrier` belong together: the one promises that the weight rows of a step do not overlap, so that the
-loop over lanes becomes vector code without checks; the other ends the promise with the step, because the row of x'
-is the row of x in the next one.
+`disjoint` promises that the weight rows of a step do not overlap, so that the loop over lanes becomes vector code
+without checks. `barrier` ends the promise with the step, because the row of x' is the row of x in the next one.
 
-Weights that decay towards zero end in the subnormal range, where each operation is slow and holds up all lanes of
-its vector. So processors take subnormal numbers for zero while kernels run (`subnormals_flushed`). Results change below
-2.3e-308 only.
+Weights that decay towards zero end in the subnormal range, where each operation is slow and delays all lanes of its
+vector. So processors treat subnormal numbers as zero while kernels run (`subnormals_flushed`). Only results below
+2.3e-308 change.
 
-Compiled code is kept on disk under a key of all that it is made of. `cache=True` would not do: Numba then compares one
-source file, and runs stale code when a function of another file changes. Here the key has the bytecode of the rule and
-the numbers it reads (`rules.describe_kernel`), the contents of all files of the engine, the versions of Python, Numba,
-llvmlite and NumPy, the processor and its features, the width of vectors, and Numba's settings.
+Compiled code is stored on disk under a key of everything it depends on: the bytecode of the rule and the numbers it
+reads (`rules.describe_kernel`), the contents of all files of the engine, the versions of Python, Numba, llvmlite and
+NumPy, the processor and its features, the width of vectors, and Numba's settings. Numba's own `cache=True` compares one
+source file, and runs stale code when a function of another file changes.
 """
 
 import os
@@ -53,11 +52,10 @@ STRIP = 8  # the number of lanes of a block is a multiple of this, so vector loo
 WHOLE_STRIPS = ~np.uintp(STRIP - 1)  # B & WHOLE_STRIPS is B, and tells the compiler that it is a multiple of STRIP
 VARIABLE = "GRADIENT_DD_VECTOR_BITS"
 WIDTHS = ("128", "256", "512")
-ENGINE = Path(__file__).parent.parent
 
 
 def wanted_bits() -> int:
-    """Return the width of vectors that is asked for: 512, or what the environment says."""
+    """Return the requested width of vectors: 512, or what the environment says."""
     text = os.environ.get(VARIABLE) or WIDTHS[-1]
     if text not in WIDTHS:
         raise bad_request(VARIABLE, "be 128, 256 or 512", text)
@@ -68,7 +66,7 @@ WANTED_BITS = wanted_bits()
 
 
 def vector_bits() -> int:
-    """Return the width that kernels are compiled for: what is asked for, as far as the processor has it."""
+    """Return the width that kernels are compiled for: the requested one, or the widest that the processor has."""
     features: Any = binding.get_host_cpu_features()
     widest = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
     return min(WANTED_BITS, widest)
@@ -78,31 +76,26 @@ def vector_bits() -> int:
 
 
 def compile_source(source: str, names: Mapping[str, Any]) -> Any:
-    """Return the function that a source text defines; `names` are what it may call."""
+    """Return the function that a source text defines; `names` are the functions and numbers it may use."""
     scope = dict(names)
     exec(source, scope)
     return scope[source.removeprefix("def ").partition("(")[0]]
 
 
-def named(made_of: str | None) -> Callable[[Any], Any]:
-    """Return a decorator that puts a digest of what a function is made of into its name.
+def named(function: Any, made_of: str) -> Any:
+    """Add a digest of what a function is made of to its name, and return it.
 
-    Code that comes from disk is linked by name. Functions that are made in a loop of Python, such as kernels, would
-    otherwise share one.
+    Code from disk is linked by name, and kernels of several rules would otherwise share one.
     """
-
-    def rename(function: Any) -> Any:
-        if made_of is not None:
-            function.__qualname__ = f"{function.__name__}_{digest(made_of)}"
-        return function
-
-    return rename
+    function.__qualname__ = f"{function.__name__}_{digest(made_of)}"
+    return function
 
 
 def keep(function: Callable[..., Any], made_of: str | None, **options: Any) -> Any:
-    """Return a function that is compiled on its first call or taken from disk; if `made_of` is None it is not kept."""
+    """Return a function that is compiled on its first call or read from disk; None for `made_of` uses no disk."""
+    function = function if made_of is None else named(function, made_of)
     options |= {"no_cfunc_wrapper": True}  # only Python calls it
-    dispatcher = numba.njit(**options)(named(made_of)(function))
+    dispatcher = numba.njit(**options)(function)
     if made_of is not None and ENGINE_CONTENTS is not None:
         dispatcher._cache = KeptCode(f"{made_of} {WANTED_BITS}")
     return dispatcher
@@ -117,20 +110,20 @@ def kept(**options: Any) -> Callable[[Any], Any]:
 
 
 def engine_contents() -> str | None:
-    """Return a digest of the files that kernels are made from, or None where they cannot be read."""
+    """Return a digest of the files that kernels are made from, or None if they cannot be read."""
     try:
-        files = [*sorted(ENGINE.rglob("*.py")), Path(rule_module.__file__)]
+        files = [*sorted(Path(__file__).parents[1].rglob("*.py")), Path(rule_module.__file__)]
         return sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
     except OSError:
         return None
 
 
-ENGINE_CONTENTS = engine_contents()  # taken when the engine is imported: a file edited later is not what runs
+ENGINE_CONTENTS = engine_contents()  # at import: a file edited later is not the code that runs
 
 
 @cache
 def environment() -> str:
-    """Return a digest of what every kernel depends on beside its own source."""
+    """Return a digest of what every kernel depends on, except its own source."""
     settings = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
     versions = platform.python_version(), numba.__version__, llvmlite.__version__, np.__version__
     processor = cpu_target.target_context.codegen().magic_tuple()
@@ -138,7 +131,7 @@ def environment() -> str:
 
 
 class KeptCode(NullCache):
-    """Compiled code of one function on disk; Numba reads it before compiling, and writes it afterwards."""
+    """The compiled code of one function on disk. Numba reads it before compiling, and writes it afterwards."""
 
     def __init__(self, made_of: str) -> None:
         self.made_of = made_of
@@ -148,20 +141,18 @@ class KeptCode(NullCache):
         return digest(repr((self.made_of, environment(), str(signature))))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled code, or None where it is not there or cannot be used."""
+        """Return the compiled code, or None if it is missing or damaged."""
         target_context.refresh()
         key = self.key(sig)
         content = kernel_folder.read(key)
-        if content is None:
-            return None
         try:
-            return CompileResult._rebuild(target_context, *pickle.loads(content))
+            return content and CompileResult._rebuild(target_context, *pickle.loads(content))
         except Exception:  # whatever it is, compiling again is right
             kernel_folder.report_damage(key)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep compiled code, unless it refers to addresses of this process."""
+        """Write compiled code, unless it refers to addresses of this process."""
         if not data.lifted and not data.library.has_dynamic_globals and kernel_folder.folder():
             kernel_folder.write(self.key(sig), numba.core.serialize.dumps(data._reduce()))
 
@@ -170,21 +161,20 @@ class KeptCode(NullCache):
 
 
 def typed_as_any(function: Any) -> Any:
-    """Return the intrinsic of a function, which compiled code calls without its first argument."""
+    """Return a function as an intrinsic, which compiled code calls without its first argument."""
     return intrinsic(function)
 
 
 @typed_as_any
 def use_widest_vectors(typing):
-    """Compile the function that calls this for vectors of `WANTED_BITS`. Costs no instruction.
+    """Compile the calling function for vectors of `WANTED_BITS`, if the processor has them. Costs no instruction.
 
-    The attribute is a wish. It adds no instruction that the processor, or `NUMBA_CPU_FEATURES`, does not have. Each
-    function with a loop over lanes needs it, because Numba optimises each one before it is inlined into the next.
+    Each function with a loop over lanes needs this call, because Numba optimises a function before it inlines it.
     """
 
     def emit(context, builder, signature, arguments):
         attribute = f'"prefer-vector-width"="{WANTED_BITS}"'
-        set.add(builder.function.attributes, attribute)  # the `add` of llvmlite takes only attributes it has a list of
+        set.add(builder.function.attributes, attribute)  # llvmlite's own `add` accepts only attributes it knows
         return context.get_dummy_value()
 
     return types.void(), emit
@@ -249,54 +239,29 @@ def barrier(typing):
 # Subnormal numbers ------------------------------------------------------------------------------------------------
 
 
-def _x86_control():
-    i32, i64, pointer = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
-
-    def call(builder, name, slot):
-        function = builder.module.declare_intrinsic(name, (), ir.FunctionType(ir.VoidType(), [pointer]))
-        builder.call(function, [builder.bitcast(slot, pointer)])
-
-    def read(builder):
-        slot = cgutils.alloca_once(builder, i32)
-        call(builder, "llvm.x86.sse.stmxcsr", slot)
-        return builder.zext(builder.load(slot), i64)
-
-    def write(builder, value):
-        slot = cgutils.alloca_once(builder, i32)
-        builder.store(builder.trunc(value, i32), slot)
-        call(builder, "llvm.x86.sse.ldmxcsr", slot)
-
-    return read, write, 0x8040  # flush to zero, denormals are zero
+X86, ARM = platform.machine() in ("x86_64", "AMD64"), platform.machine() in ("aarch64", "arm64")
+FLUSH_SUBNORMALS = 0x8040 if X86 else 1 << 24 if ARM else 0  # elsewhere subnormal numbers stay, which is slower
+I32, I64, VOID, POINTER = ir.IntType(32), ir.IntType(64), ir.VoidType(), ir.IntType(8).as_pointer()
 
 
-def _arm_control():
-    i64 = ir.IntType(64)
-
-    def function(builder, name, result, arguments):
-        return builder.module.declare_intrinsic(name, (), ir.FunctionType(result, arguments))
-
-    def read(builder):
-        return builder.call(function(builder, "llvm.aarch64.get.fpcr", i64, []), [])
-
-    def write(builder, value):
-        builder.call(function(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), [i64]), [value])
-
-    return read, write, 1 << 24  # flush to zero
-
-
-def _no_control():
-    """On other machines subnormal numbers stay: right, only slower."""
-    return (lambda builder: ir.IntType(64)(0)), (lambda builder, value: None), 0
-
-
-_CONTROLS = {"x86_64": _x86_control, "AMD64": _x86_control, "aarch64": _arm_control, "arm64": _arm_control}
-_read, _write, FLUSH_SUBNORMALS = _CONTROLS.get(platform.machine(), _no_control)()
+def call_intrinsic(builder, name, result, *arguments):
+    """Call an intrinsic of LLVM."""
+    kind = ir.FunctionType(result, [one.type for one in arguments])
+    return builder.call(builder.module.declare_intrinsic(name, (), kind), arguments)
 
 
 @typed_as_any
 def float_control(typing):
     """Return this thread's floating-point control register."""
-    return types.uint64(), lambda context, builder, signature, arguments: _read(builder)
+
+    def emit(context, builder, signature, arguments):
+        if not X86:
+            return call_intrinsic(builder, "llvm.aarch64.get.fpcr", I64) if ARM else I64(0)
+        slot = cgutils.alloca_once(builder, I32)
+        call_intrinsic(builder, "llvm.x86.sse.stmxcsr", VOID, builder.bitcast(slot, POINTER))
+        return builder.zext(builder.load(slot), I64)
+
+    return types.uint64(), emit
 
 
 @typed_as_any
@@ -304,7 +269,11 @@ def set_float_control(typing, control):
     """Set this thread's floating-point control register."""
 
     def emit(context, builder, signature, arguments):
-        _write(builder, arguments[0])
+        if X86:
+            slot = cgutils.alloca_once_value(builder, builder.trunc(arguments[0], I32))
+            call_intrinsic(builder, "llvm.x86.sse.ldmxcsr", VOID, builder.bitcast(slot, POINTER))
+        elif ARM:
+            call_intrinsic(builder, "llvm.aarch64.set.fpcr", VOID, arguments[0])
         return context.get_dummy_value()
 
     return types.void(types.uint64), emit
@@ -324,7 +293,7 @@ def _restore(control):
 
 @contextmanager
 def subnormals_flushed() -> Iterator[None]:
-    """Take subnormal numbers for zero on this thread, until the end, however it comes."""
+    """Treat subnormal numbers as zero on this thread until the block ends."""
     before = _flush_subnormals()
     try:
         yield

@@ -1,18 +1,18 @@
 """The fused lane kernel: many settings of one rule, side by side, on one trajectory.
 
 The rule's own Python function is compiled into the loop over lanes. `move_source` writes that loop from a rule and a
-type of outcome, a line for each weight row that is read or written. What the rule does not name is not in it. Print it:
+type of outcome, with a line for each weight row that it reads or writes, and nothing that the rule does not use:
 
     rule, known = LEARNERS["gradient_dd"], Known(rho=1.0, rho_x=1.0, discount=None)
     print(move_source(OutcomeKind(rule, k=1, width=2, one_hot=True, known=known)))
 
-x·(w − w_prev) is computed one step ahead, while the coefficients it needs are still in registers; the trajectory
-therefore has one outcome more than there are steps. A lane gives the same bits whatever lanes stand beside it, and it
-may become infinite without disturbing them. `docs/contribute/engine.md` explains each choice, line by line.
+A step computes the x·(w − w_prev) of the next one while the coefficients are still in registers, so the trajectory has
+one outcome more than steps. The bits of a lane do not depend on its neighbours, even if one of them becomes infinite.
+`docs/contribute/engine.md` explains each choice, line by line.
 """
 
 from collections import namedtuple
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -22,15 +22,14 @@ import numpy as np
 
 from gradient_dd.engine.kernels import state
 from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, barrier, keep, use_widest_vectors
-from gradient_dd.engine.kernels.errors import lanes_of, make_take_errors
-from gradient_dd.engine.kernels.rows import Known, Shape
+from gradient_dd.engine.kernels.rows import Known, Shape, lanes_of, make_take_errors
 from gradient_dd.engine.kernels.rules import describe_kernel, has_steady_shrink
 from gradient_dd.engine.kernels.state import call_step, read_memory, shrink_eta, store_field
 from gradient_dd.engine.kernels.vectors import products_ahead
 from gradient_dd.learners import Rule
 
 Scalars = namedtuple("Scalars", "first reward rho rho_x discount with_x with_next m0 m1")
-"""What a step needs that all lanes share.
+"""The numbers of a step that all lanes share.
 
 first               where the rows of the outcome begin in the table
 with_x, with_next   products of the coming x with the directions of w in this step
@@ -43,7 +42,7 @@ class OutcomeKind:
     """The outcomes that one `move` serves: they touch `width` weight rows, the first k of them through x.
 
     With `one_hot` the features are 1, and products with them are left out; a natural rule then moves w along m0 x and
-    m1 x', because M is diagonal. What is `known` is a constant, so products with ρ = 1 or γ = 1 cost nothing.
+    m1 x', because M is diagonal. The `known` numbers are constants, so products with ρ = 1 or γ = 1 cost nothing.
     """
 
     rule: Rule
@@ -51,11 +50,6 @@ class OutcomeKind:
     width: int
     one_hot: bool
     known: Known
-
-    @property
-    def uses_change(self) -> bool:
-        """Whether the rule asks for x·(w − w_prev)."""
-        return "x_change" in self.rule.arguments
 
     @property
     def one_row(self) -> bool:
@@ -75,14 +69,12 @@ def move_source(outcomes: OutcomeKind) -> str:
         *call_step(outcomes.rule),
         *shrink_eta(outcomes.rule, has_steady_shrink(outcomes.rule)),
         *write_weights(outcomes),
-        *write_change(outcomes),
     ]
     return "\n    ".join(
         [
             "def move(B, lanes, table, scalars):",
             "use_widest_vectors()",
-            *read_scalars(outcomes),
-            *read_table(outcomes),
+            *read_shared(outcomes),
             "outside = 0",
             "for lane in range(B):",
             *(f"    {line}" for line in body),
@@ -91,28 +83,16 @@ def move_source(outcomes: OutcomeKind) -> str:
     )
 
 
-def plus(terms: Iterable[str]) -> str:
-    """Return a sum as source."""
-    return " + ".join(terms)
-
-
-# Before the loop over lanes: what all lanes share -----------------------------------------------------------------
-
-
-def read_scalars(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the lines that name the arrays and the scalars of the step; known ones are constants."""
+def read_shared(outcomes: OutcomeKind) -> Iterator[str]:
+    """Yield the lines that read what all lanes share: arrays, scalars (known ones are constants), rows and features."""
     rule, known = outcomes.rule, outcomes.known._asdict()
     yield "w, eta, fields = lanes.w, lanes.eta, lanes.fields"
     names = ["reward", "rho", "rho_x", "discount"]
-    names += ["with_x", "with_next"] if outcomes.uses_change else []
+    names += ["with_x", "with_next"] if "x_change" in rule.arguments else []
     names += ["m0", "m1"][: outcomes.width] if rule.natural else []
     for name in names:
         value = known.get(name)
         yield f"{name} = scalars.{name}" if value is None else f"{name} = {value!r}"
-
-
-def read_table(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the lines that read where the weight rows begin, and the features there."""
     for j in range(outcomes.width):
         yield f"r{j} = table.rows[scalars.first + U{j}] * B"
     vectors = {"x": "x", "n": "x_next", "u": "u"}
@@ -123,16 +103,13 @@ def read_table(outcomes: OutcomeKind) -> Iterator[str]:
             yield f"{name}{j} = table.{array}[scalars.first + U{j}]"
 
 
-# Inside the loop over lanes of the fused kernel ----------------------------------------------------------------------
-
-
 def read_weights(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the lines that read w and η and form δ and x·η."""
+    """Yield the lines that read w and η of a lane and form δ and x·η."""
     width, k = outcomes.width, outcomes.k
     for j in range(width):
         yield f"w{j} = load_w{j}(w, r{j} + lane)"
     if not outcomes.one_hot:
-        yield f"delta = {plus(['reward', *(f'w{j} * u{j}' for j in range(width))])}"
+        yield f"delta = {' + '.join(['reward', *(f'w{j} * u{j}' for j in range(width))])}"
     elif outcomes.one_row:
         yield "delta = reward + w0 * (discount - 1.0)"
     else:
@@ -140,33 +117,25 @@ def read_weights(outcomes: OutcomeKind) -> Iterator[str]:
     if outcomes.rule.has_eta:
         for j in range(k):
             yield f"eta{j} = load_eta{j}(eta, r{j} + lane)"
-        yield f"x_eta = {plus(outcomes.times(f'eta{j}', 'x', j) for j in range(k))}"
+        yield f"x_eta = {' + '.join(outcomes.times(f'eta{j}', 'x', j) for j in range(k))}"
 
 
 def write_weights(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the lines that write (w + w_x x) + w_next x', and η + eta_x x."""
+    """Yield the lines that write (w + w_x x) + w_next x', η + eta_x x, and x·(w − w_prev) of the coming x."""
+    rule, moves = outcomes.rule, outcomes.rule.moves
     for j in range(outcomes.width):
-        if terms := list(terms_of_w(outcomes, j)):
-            yield f"store_w{j}(w, r{j} + lane, {plus([f'w{j}', *terms])})"
-    if outcomes.rule.has_eta:
-        for j in range(outcomes.k):
-            yield f"store_eta{j}(eta, r{j} + lane, eta{j} + {outcomes.times('eta_x', 'x', j)})"
-
-
-def terms_of_w(outcomes: OutcomeKind, j: int) -> Iterator[str]:
-    """Yield what is added to row j of w."""
-    rule, along = outcomes.rule, f" * m{j}" if outcomes.rule.natural else ""
-    if "w_x" in rule.moves and j < outcomes.k:
-        yield outcomes.times("w_x", "x", j) + along
-    if "w_next" in rule.moves and (not outcomes.one_hot or j == outcomes.width - 1):
-        yield ("w_next * n0" if outcomes.one_row else outcomes.times("w_next", "n", j)) + along
-
-
-def write_change(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the line that writes x·(w − w_prev) of the coming x, whose products with x and x' are known."""
-    if outcomes.uses_change:
-        along = {"w_x": "with_x", "w_next": "with_next"}
-        change = plus(f"{move} * {along[move]}" for move in along if move in outcomes.rule.moves)
+        terms, along = [f"w{j}"], f" * m{j}" if rule.natural else ""
+        if "w_x" in moves and j < outcomes.k:
+            terms.append(outcomes.times("w_x", "x", j) + along)
+        if "w_next" in moves and (not outcomes.one_hot or j == outcomes.width - 1):
+            terms.append(("w_next * n0" if outcomes.one_row else outcomes.times("w_next", "n", j)) + along)
+        if len(terms) > 1:
+            yield f"store_w{j}(w, r{j} + lane, {' + '.join(terms)})"
+    for j in range(outcomes.k if rule.has_eta else 0):
+        yield f"store_eta{j}(eta, r{j} + lane, eta{j} + {outcomes.times('eta_x', 'x', j)})"
+    if "x_change" in rule.arguments:
+        along_of = {"w_x": "with_x", "w_next": "with_next"}
+        change = " + ".join(f"{move} * {along_of[move]}" for move in along_of if move in moves)
         yield store_field("memory_x_change", change)
 
 
@@ -174,7 +143,7 @@ def write_change(outcomes: OutcomeKind) -> Iterator[str]:
 
 
 def make_move(outcomes: OutcomeKind) -> Any:
-    """Compile `move_source` with the rule's step inlined in it."""
+    """Compile `move_source` with the rule's step inlined."""
     scopes = ["fields", *(f"{vector}{j}" for vector in ("w", "eta") for j in range(outcomes.width))]
     places = {f"U{j}": np.uintp(j) for j in range(outcomes.width)}
     return state.compile_lane_loop(move_source(outcomes), outcomes.rule, scopes, places)

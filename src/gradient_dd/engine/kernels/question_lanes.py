@@ -1,16 +1,16 @@
 """Passes over the lanes of questions: sums, moves, traces, and returns beside predictions.
 
-The features of x and x' are joined into one ordered list with two values each. Most features of a tile coder stay
-active from one step to the next, so a pass that serves both vectors reads most stretches of memory once.
+The features of x and x' form one ordered list with two values each. Most features of a tile coder stay active from one
+step to the next, so a pass for both vectors reads most of the memory once.
 
-A trace is values (p, columns) and the ordered list of the features where any column is not zero. An entry below
-`smallest` of the largest one of its column is dropped, as `Learner` drops it: that is below the largest one's rounding.
+A trace is values (p, columns) and the ordered list of the features where any column is not zero. Entries below
+`smallest` of the largest one of their column are dropped, as in `Learner`: they are below the largest one's rounding.
 With `shared`, the lanes of a range have one column: the weights of a feature move by coefficient × one number.
-Otherwise each lane has a column of its own, beside its weights, so that this too becomes vector code.
+Otherwise each lane has its own column, which also becomes vector code.
 
-A lane follows one return at a time. It holds its prediction x·w, adds up what follows, and compares the two when the
-question ended or less than LEFT of the return's weight is ahead. Then it waits, for up to as many steps as that return
-had, so that returns do not all begin where questions begin. Means weigh the n-th comparison by n, so that early
+A lane follows one return at a time: it stores its prediction x·w, adds up the rewards that follow, and compares the two
+when the question ends or less than LEFT of the return's weight remains. Then it waits for up to as many steps as that
+return had, so that returns do not all begin where questions begin. Means weigh the n-th comparison by n, so that early
 predictions are forgotten.
 """
 
@@ -25,12 +25,12 @@ from gradient_dd.engine.questions import LEFT, QUALITY, JoinedRow
 
 W, ETA = range(2)  # the parts of the memory
 AHEAD, RETURN, VALUE, LENGTH, WAIT, COUNT, ERROR, MEAN, VARIANCE, BLAME_WEIGHT = range(len(QUALITY))
-SPREAD = 0.6180339887498949  # the multiples of the golden ratio, without their whole parts, fill [0, 1) evenly
+SPREAD = 0.6180339887498949  # the fractional parts of multiples of the golden ratio fill [0, 1) evenly
 
 
 @numba.njit(**INNER)
 def join_rows(x, x_next, t, uses_next, dense, places, here, there):
-    """Fill `places` with the features of x or x' in order, `here` and `there` with their values; return all that."""
+    """Fill `places` with the features of x or x' in order, `here` and `there` with their values; return the row."""
     count = 0
     a, a_end = x.begin[t], x.begin[t + 1]
     b, b_end = (x_next.begin[t], x_next.begin[t + 1]) if uses_next else (0, 0)
@@ -66,7 +66,7 @@ def sum_both(memory, part, step, x_sum, next_sum):
     x_sum[:] = 0.0
     next_sum[:] = 0.0
     j = 0
-    while j + 2 <= count:  # two features at a time: sums are read and written once for both
+    while j + 2 <= count:  # two features at a time, so that sums are read and written once for both
         a0, a1, b0, b1 = here[j], here[j + 1], there[j], there[j + 1]
         row0, row1 = memory[np.uintp(places[j]), part], memory[np.uintp(places[j + 1]), part]
         for lane in range(x_sum.size):
@@ -95,7 +95,7 @@ def sum_row(memory, part, places, values, count, into):
 
 @numba.njit(**INNER)
 def move_row(memory, part, places, values, count, by, scratch):
-    """Move a part of every lane along a vector, by as much as `by` (slots,) says."""
+    """Add `by` (slots,) × a vector to a part of every lane."""
     use_widest_vectors()
     for j in range(count):
         if values[j] != 0.0:
@@ -107,9 +107,9 @@ def move_row(memory, part, places, values, count, by, scratch):
 
 @numba.njit(**INLINE)
 def settle(memory, lane, scale, shrink, bounds):
-    """Shrink η of a lane whose scale leaves its bounds, as `Learner` does; return whether it stays finite.
+    """Shrink the scale of η of a lane, and multiply it into η beyond its bounds; return whether η stays finite.
 
-    bounds  the smallest and the largest scale, and the largest number that η may hold
+    bounds  the smallest and the largest scale, and the largest number in η
     """
     smallest, largest, limit = bounds
     scale[lane] *= 1.0 + shrink
@@ -129,11 +129,11 @@ def settle(memory, lane, scale, shrink, bounds):
 
 @numba.njit(**INNER)
 def decay_and_grow(values, listed, count, spare, step, decay, gain, largest, smallest, most):
-    """Make decay z + gain x of every column; return how many features are listed now.
+    """Set every column to decay z + gain x; return how many features are listed now.
 
-    listed    the `count` features that are listed;  spare  room for such a list
-    largest   (columns,) to be filled with the largest |entry|
-    smallest  share of the largest below which an entry is dropped; below 0 if none is
+    listed    the `count` features that are listed;  spare  scratch for such a list
+    largest   (columns,) to fill with the largest |entry|
+    smallest  the share of the largest below which an entry is dropped; negative to drop none
     most      a column with a larger entry is cleared: its lanes stop
     """
     use_widest_vectors()
@@ -174,14 +174,15 @@ def decay_and_grow(values, listed, count, spare, step, decay, gain, largest, sma
 
 @cache
 def make_trace_passes(shared: bool) -> Any:
-    """Return `sum_along(...)` and `move_along(...)`, for lanes that share traces or have their own."""
+    """Compile `sum_along` and `move_along`, for lanes that share traces or have their own."""
 
     @numba.njit(**INNER)
-    def sum_along(memory, part, values, listed, count, begin, into):
+    def sum_along(memory, part, traces, which, begin, into):
         """Fill `into` (slots,) with the trace of each lane times a part of it, summed from left to right."""
         use_widest_vectors()
+        values, listed = traces.values[which], traces.listed[which]
         into[:] = 0.0
-        for j in range(count):
+        for j in range(traces.counts[which]):
             i = np.uintp(listed[j])
             row, z = memory[i, part], values[i]
             if shared:
@@ -193,11 +194,12 @@ def make_trace_passes(shared: bool) -> Any:
                     into[lane] += z[lane] * row[lane]
 
     @numba.njit(**INNER)
-    def move_along(memory, part, values, listed, count, begin, by, scratch):
-        """Move a part of every lane along its trace, by as much as `by` (slots,) says."""
+    def move_along(memory, part, traces, which, begin, by, scratch):
+        """Add `by` (slots,) × the trace of each lane to a part of it."""
         use_widest_vectors()
+        values, listed = traces.values[which], traces.listed[which]
         flat, parts, slots = memory.reshape(memory.size), np.uintp(memory.shape[1]), np.uintp(memory.shape[2])
-        for j in range(count):
+        for j in range(traces.counts[which]):
             i = np.uintp(listed[j])
             first = (i * parts + np.uintp(part)) * slots
             if shared:
@@ -225,7 +227,7 @@ def add(into, row, value):
 
 @numba.njit(**INNER)
 def add_returns(quality, x_w, reward, discount, rho, seen, ranges, shared):
-    """Follow the returns of all lanes by one step; a return that meets a step outside the question is given up."""
+    """Follow the returns of all lanes by one step; drop a return at a step outside its question."""
     use_widest_vectors()
     begin, view = ranges.begin, ranges.views
     for k in range(view.size):

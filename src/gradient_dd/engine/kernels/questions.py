@@ -1,8 +1,8 @@
 """The kernel of questions: many lanes of one rule on one stream, each with its own signal, horizon, policy and states.
 
 Lanes are contiguous, memory[i, part, slot], so that a feature touches one stretch of memory. The lanes of a *range* see
-the same steps; with `shared` they also have the same discount and ratio, so that one trace serves all of them. The
-arithmetic is that of `Learner.update`, in the same order: a lane in double precision has the bits of a learner alone.
+the same steps; with `shared` they also have the same discount and ratio, so one trace serves all of them. The
+arithmetic is that of `Learner.update`, in the same order: a lane in double precision has the bits of a single learner.
 """
 
 from functools import cache
@@ -11,24 +11,12 @@ from typing import Any
 import numba
 import numpy as np
 
+from gradient_dd.engine.kernels import question_lanes
 from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep, use_widest_vectors
-from gradient_dd.engine.kernels.question_lanes import (
-    AHEAD,
-    BLAME_WEIGHT,
-    ETA,
-    W,
-    add_returns,
-    decay_and_grow,
-    join_rows,
-    make_trace_passes,
-    move_row,
-    settle,
-    sum_both,
-    sum_row,
-)
+from gradient_dd.engine.kernels.feature_rows import largest_of
+from gradient_dd.engine.kernels.question_lanes import AHEAD, BLAME_WEIGHT, ETA, W, make_trace_passes
 from gradient_dd.engine.kernels.rules import IN_LANES, PLAIN, STEP_SIZES, describe_kernel, make_coefficients
-from gradient_dd.engine.kernels.stream_traces import largest_of
-from gradient_dd.engine.kernels.vectors import make_numbers
+from gradient_dd.engine.kernels.vectors import make_numbers, trace_place
 from gradient_dd.engine.questions import (
     BOUNDS,
     MEASURED_EVERY,
@@ -50,13 +38,13 @@ X_W, NEXT_W, X_ETA, X_CHANGE, Z_ETA, B_ETA = range(SUMS)
 
 @numba.njit(**INLINE)
 def columns_of(ranges, k, shared):
-    """Return the first column of a range of lanes, and the one after its last: of traces, discounts and ratios."""
+    """Return where the columns of a range of lanes (of traces, discounts and ratios) begin and end."""
     return (k, k + 1) if shared else (ranges.begin[k], ranges.begin[k + 1])
 
 
 @numba.njit(**INNER)
 def remember_rows(last, view, step):
-    """Take x and x' of a step that a view saw in place of the one that it saw before."""
+    """Replace x and x' of the previous step that a view saw by those of a new step."""
     for j in range(last.counts[view]):
         last.rows[view, last.places[view, j]] = 0.0
     for j in range(step.length):
@@ -69,7 +57,7 @@ def remember_rows(last, view, step):
 
 @numba.njit(**INNER)
 def remember_transition(before, data, t, ranges, shared):
-    """Take discount, ratio and probabilities of a step that was seen; all are 0 where the question ended or was cut."""
+    """Store discount, ratio and probabilities of a step that was seen; 0 at the end of a question or an episode."""
     for k in range(ranges.views.size):
         first, end = columns_of(ranges, k, shared)
         for column in range(first, end) if data.seen[t, ranges.views[k]] else range(0):
@@ -82,15 +70,12 @@ def remember_transition(before, data, t, ranges, shared):
 
 
 def make_read(rule: Rule, shared: bool, double: bool) -> Any:
-    """Return `read(...)`, which makes the next x a part of every trace, and fills in the sums of a step."""
-    bounds, names = BOUNDS[double], [trace.name for trace in rule.traces]
-    smallest, most = bounds.share, bounds.entry
+    """Compile `read`, which adds the next x to every trace, and computes the sums of a step."""
+    smallest, most = BOUNDS[double].share, BOUNDS[double].entry
     has_eta, has_change, moves_z = rule.has_eta, "x_change" in rule.arguments, "w_z" in rule.moves
     asks_z, asks_b = "z_eta" in rule.arguments, "b_eta" in rule.arguments
-    has_z, has_b = "z" in names, "b" in names
-    numbers_of_z: Any = make_numbers(rule, rule.traces[names.index("z")]) if has_z else None
-    numbers_of_b: Any = make_numbers(rule, rule.traces[names.index("b")]) if has_b else None
-    sum_along, _ = make_trace_passes(shared)
+    (sum_along, _), make = make_trace_passes(shared), make_numbers(rule)
+    z, b = trace_place(rule, "z"), trace_place(rule, "b")
 
     @numba.njit(**INNER)
     def sum_changes(traces, last, step, ranges, into):
@@ -106,51 +91,48 @@ def make_read(rule: Rule, shared: bool, double: bool) -> Any:
                     for lane in range(begin[k], begin[k + 1]):
                         change = moved[W_X, lane] * on_x + moved[W_NEXT, lane] * on_next
                         if moves_z:
-                            change += moved[W_Z, lane] * traces.values[0, i, k if shared else lane]
+                            change += moved[W_Z, lane] * traces.values[z, i, k if shared else lane]
                         into[lane] += value * change
 
     @numba.njit(**INNER)
-    def set_trace_numbers(decay, gain, numbers, before, fixed, data, t, ranges, second):
-        """Fill decay and gain (columns,) of a trace; where a range does not see the step, its trace stays as it is."""
+    def set_trace_numbers(which, decay, gain, numbers, before, fixed, data, t, ranges):
+        """Set decay and gain (columns,) of a trace: 1 and 0 for ranges that do not see the step."""
         for k in range(ranges.views.size):
             first, end = columns_of(ranges, k, shared)
             for column in range(first, end):
                 decay[column], gain[column] = 1.0, 0.0
                 if data.seen[t, ranges.views[k]]:
                     own, old, ratio = fixed[column], before[column], data.rho[t, column]
-                    if has_b and second:
-                        decay[column], gain[column] = numbers_of_b(own, old, numbers[column], 0.0, ratio, 0.0)
-                    elif has_z:
-                        decay[column], gain[column] = numbers_of_z(own, old, numbers[column], 0.0, ratio, 0.0)
+                    decay[column], gain[column] = make(which, own, old, numbers[column], 0.0, ratio, 0.0)
 
     @numba.njit(**INNER)
     def read(memory, traces, last, constants, ranges, data, t, step, dense_traces, room, sums, largest):
-        """Fill `sums` (SUMS, slots), and `largest` (2, columns) with the largest entries of traces."""
+        """Fill `sums` (SUMS, slots), and `largest` (2, columns) with the largest entries of the traces."""
         spare, decay, gain = room
-        sum_both(memory, W, step, sums[X_W], sums[NEXT_W])
+        question_lanes.sum_both(memory, W, step, sums[X_W], sums[NEXT_W])
         if has_eta:
-            sum_row(memory, ETA, step.places, step.here, step.length, sums[X_ETA])
+            question_lanes.sum_row(memory, ETA, step.places, step.here, step.length, sums[X_ETA])
         if has_change:
             sum_changes(traces, last, step, ranges, sums[X_CHANGE])
         for k in range(traces.values.shape[0]):
-            set_trace_numbers(decay, gain, traces.numbers[k], traces.before, constants.fixed, data, t, ranges, k == 1)
+            set_trace_numbers(k, decay, gain, traces.numbers[k], traces.before, constants.fixed, data, t, ranges)
             listed, count, share = traces.listed[k], traces.counts[k], -1.0 if dense_traces else smallest
-            traces.counts[k] = decay_and_grow(
+            traces.counts[k] = question_lanes.decay_and_grow(
                 traces.values[k], listed, count, spare, step, decay, gain, largest[k], share, most
             )
         if asks_z:
-            sum_along(memory, ETA, traces.values[0], traces.listed[0], traces.counts[0], ranges.begin, sums[Z_ETA])
+            sum_along(memory, ETA, traces, z, ranges.begin, sums[Z_ETA])
         if asks_b:
-            sum_along(memory, ETA, traces.values[1], traces.listed[1], traces.counts[1], ranges.begin, sums[B_ETA])
+            sum_along(memory, ETA, traces, b, ranges.begin, sums[B_ETA])
 
     return read
 
 
 def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
-    """Return `decide(...)`, which fills in by how much every lane moves, and stops the lanes that diverge."""
+    """Compile `decide`, which computes the moves of every lane, and stops the lanes that diverge."""
     smallest_scale, largest_scale, limit, most, _ = BOUNDS[double]
     coefficients: Any = make_coefficients(rule, IN_LANES, (*STEP_SIZES, *PLAIN, *TRACE_SIGNALS), MOVES)
-    shrinks, has_z = "eta_eta" in rule.moves, any(trace.name == "z" for trace in rule.traces)
+    shrinks, has_z = "eta_eta" in rule.moves, bool(rule.traces)
 
     @numba.njit(**INLINE)
     def stays_within(w_x, w_next, w_z, eta_x, eta_next, eta_z, on_x, on_next, on_z):
@@ -161,7 +143,7 @@ def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
 
     @numba.njit(**INNER)
     def call_rule(first, end, k, scale, stopped, constants, data, t, sums, deltas, moves, reach):
-        """Fill in the moves of a range of lanes; return how many of them would leave their bounds."""
+        """Set the moves of a range of lanes; return how many lanes would leave their bounds."""
         use_widest_vectors()
         reward, discount, rho, factor = data.reward[t], data.discount[t], data.rho[t], data.factor[t]
         on_x, on_next, largest = reach
@@ -195,7 +177,7 @@ def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
 
     @numba.njit(**INNER)
     def stop_lanes(memory, scale, stopped, moves, ranges, reach, number):
-        """Look at every lane by itself: scales out of bounds are multiplied into η, and diverging lanes stop."""
+        """Check each lane: multiply scales out of bounds into η, and stop diverging lanes."""
         on_x, on_next, largest = reach
         for k in range(ranges.views.size):
             for lane in range(ranges.begin[k], ranges.begin[k + 1]):
@@ -205,7 +187,9 @@ def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
                 fine = stays_within(w_x, w_next, w_z, eta_x, eta_next, eta_z, on_x, on_next, on_z)
                 fine |= stopped[lane] >= 0
                 if shrinks and stopped[lane] < 0 and fine:
-                    fine = settle(memory, lane, scale, moves[SHRINK, lane], (smallest_scale, largest_scale, limit))
+                    fine = question_lanes.settle(
+                        memory, lane, scale, moves[SHRINK, lane], (smallest_scale, largest_scale, limit)
+                    )
                     for move in (ETA_X, ETA_NEXT, ETA_Z):
                         moves[move, lane] /= scale[lane]
                 if not fine:
@@ -238,33 +222,33 @@ def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
 
 @cache
 def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
-    """Return `steps` for a rule, compiled when it is called first; `double` is the precision of the memory."""
+    """Return `steps` for a rule, which its first call compiles; `double` is the precision of the memory."""
     read, decide = make_read(rule, shared, double), make_decide(rule, shared, double)
     _, move_along = make_trace_passes(shared)
     moves_x, moves_next, moves_z = (name in rule.moves for name in ("w_x", "w_next", "w_z"))
     eta_x, eta_next, eta_z = (name in rule.moves for name in ("eta_x", "eta_next", "eta_z"))
-    has_change, has_z = "x_change" in rule.arguments, any(trace.name == "z" for trace in rule.traces)
+    has_change, has_z, z = "x_change" in rule.arguments, bool(rule.traces), trace_place(rule, "z")
     ratio_in_trace = any("rho" in trace.arguments for trace in rule.traces if trace.name == "z")
 
     @numba.njit(**INNER)
     def move(memory, traces, begin, step, by, scratch):
         """Move w and η of every lane along x, x' and the trace; `by` (MOVES, slots) in the precision of the memory."""
         if moves_x:
-            move_row(memory, W, step.places, step.here, step.length, by[W_X], scratch)
+            question_lanes.move_row(memory, W, step.places, step.here, step.length, by[W_X], scratch)
         if moves_next:
-            move_row(memory, W, step.places, step.there, step.length, by[W_NEXT], scratch)
+            question_lanes.move_row(memory, W, step.places, step.there, step.length, by[W_NEXT], scratch)
         if moves_z:
-            move_along(memory, W, traces.values[0], traces.listed[0], traces.counts[0], begin, by[W_Z], scratch)
+            move_along(memory, W, traces, z, begin, by[W_Z], scratch)
         if eta_x:
-            move_row(memory, ETA, step.places, step.here, step.length, by[ETA_X], scratch)
+            question_lanes.move_row(memory, ETA, step.places, step.here, step.length, by[ETA_X], scratch)
         if eta_next:
-            move_row(memory, ETA, step.places, step.there, step.length, by[ETA_NEXT], scratch)
+            question_lanes.move_row(memory, ETA, step.places, step.there, step.length, by[ETA_NEXT], scratch)
         if eta_z:
-            move_along(memory, ETA, traces.values[0], traces.listed[0], traces.counts[0], begin, by[ETA_Z], scratch)
+            move_along(memory, ETA, traces, z, begin, by[ETA_Z], scratch)
 
     @numba.njit(**INNER)
     def remember(traces, last, ranges, data, t, step, moves):
-        """Keep what the next step asks for of this one."""
+        """Store what the next step needs of this one."""
         if has_change:
             for k in range(ranges.views.size):
                 if data.seen[t, ranges.views[k]]:
@@ -278,7 +262,7 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
 
     @numba.njit(**INNER)
     def add_blame(blame, quality, stopped, traces, ranges, data, t, step, number, deltas, by, scratch):
-        """Add number × δz to the sums from which the projected error is made."""
+        """Add number × δz to the sums that estimate the projected error."""
         for k in range(ranges.views.size):
             weight = number if data.seen[t, ranges.views[k]] else 0.0
             for lane in range(ranges.begin[k], ranges.begin[k + 1]):
@@ -286,12 +270,12 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
                 by[lane] = number * ratio * deltas[lane] if stopped[lane] < 0 else 0.0
                 quality[BLAME_WEIGHT, lane] += weight
         if has_z:
-            move_along(blame, 0, traces.values[0], traces.listed[0], traces.counts[0], ranges.begin, by, scratch)
+            move_along(blame, 0, traces, z, ranges.begin, by, scratch)
         else:
-            move_row(blame, 0, step.places, step.here, step.length, by, scratch)
+            question_lanes.move_row(blame, 0, step.places, step.here, step.length, by, scratch)
 
     def steps(lanes, traces, last, constants, ranges, x, x_next, data, done):
-        """Make a step of every lane for every row; `engine.questions.QuestionMemory` says what the arrays are."""
+        """Make a step of every lane for every row; `engine.questions.QuestionMemory` describes the arrays."""
         use_widest_vectors()
         memory, scale, stopped, blame, quality = lanes
         traces, last, constants = LaneTraces(*traces), LastStep(*last), LaneConstants(*constants)
@@ -307,15 +291,17 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
             uses_next = False
             for column in range(columns):
                 uses_next |= data.discount[t, column] != 0.0
-            step = join_rows(x, x_next, t, uses_next, dense, places, here, there)
+            step = question_lanes.join_rows(x, x_next, t, uses_next, dense, places, here, there)
             read(memory, traces, last, constants, ranges, data, t, step, dense_traces, room, sums, largest)
-            reach = largest_of(here, 0, step.length), largest_of(there, 0, step.length), largest[0]
+            reach = largest_of(here, 0, step.length), largest_of(there, 0, step.length), largest[z]
             decide(memory, scale, stopped, constants, ranges, data, t, before + t, sums, deltas, moves, reach)
             for k in range(SHRINK):
                 by[k] = moves[k]
             move(memory, traces, ranges.begin, step, by, scratch)
             remember(traces, last, ranges, data, t, step, moves)
-            add_returns(quality, sums[X_W], data.reward[t], data.discount[t], data.rho[t], data.seen[t], ranges, shared)
+            question_lanes.add_returns(
+                quality, sums[X_W], data.reward[t], data.discount[t], data.rho[t], data.seen[t], ranges, shared
+            )
             if data.cut[t]:  # what would have followed is not known
                 quality[AHEAD] = 0.0
             if (before + t) % MEASURED_EVERY == 0:

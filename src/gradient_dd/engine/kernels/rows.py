@@ -1,37 +1,61 @@
-"""The weight rows that each outcome of a task reads and writes, as the lane kernels want them.
+"""A task as arrays for the lane kernels: the weight rows of each outcome, its error, and the compiled sums of errors.
 
-An outcome lists the *union* of the non-zeros of x and x', x's first, with both values. So every row is read once and
-written once, as (w + w_x x) + w_next x', which is right whether x and x' overlap or not.
+An outcome lists the *union* of the non-zeros of x and x', those of x first, with both values. So a step reads and
+writes every row once, as (w + w_x x) + w_next x', whether x and x' overlap or not.
+
+    RMSVE(w)² = Σ_s d_s (x_s·w − V_s)²  =  rest + Σ_m (row_m·w − target_m)²
+
+The rows of the error are the states' own, √d_s x_s, or, if they have fewer non-zeros, the rows of the triangular factor
+R of C = RᵀR:
+
+    ‖Xw − V‖²_D  =  ‖R (w − w̃)‖² + ‖Xw̃ − V‖²_D,    where w̃ is the D-projection of V.
+
+Both are exact identities, and sums of squares. The second is used only if C is conditioned well enough for it to be
+exact in floating point too. The 396 states of the Boyan chain with p = 100 become 100 rows of two non-zeros.
 """
 
 from collections import namedtuple
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_solve_banded, cholesky_banded
 
 from gradient_dd.arrays import Array
-from gradient_dd.engine.kernels.errors import padded
+from gradient_dd.engine.horizon import DIVERGED
+from gradient_dd.engine.kernels.compiler import (
+    INLINE,
+    WHOLE_STRIPS,
+    compile_source,
+    disjoint_accesses,
+    named,
+    use_widest_vectors,
+)
+from gradient_dd.engine.single import aligned
 from gradient_dd.tasks import Task
 
 Rows = NDArray[np.uint64]
-WIDEST = 8  # rows of a step up to which the loop over lanes is written out
+WIDEST = 8  # the most rows of a step for which the loop over lanes is unrolled
+WORST_CONDITION = 1e2  # of the diagonal of R; beyond it the error loses digits
+AT_ONCE = 4  # terms of the error in one pass over the lanes
 
 
 class OutcomeRows(NamedTuple):
-    """For each outcome `width` rows; those beyond the ones needed are spare rows past the p features, with value 0.
+    """For each outcome `width` rows; the unused ones are spare rows after the p features, with value 0.
 
-    Spare rows of the weights stay 0 as long as a lane is finite, because everything added to them is a product with 0.
+    Spare rows of the weights stay 0 while a lane is finite, because everything added to them is a product with 0.
 
     rows, x, x_next  (outcomes, width) flat: distinct rows, and the values of x and x' there
     u                (outcomes, width) flat: discount x' − x, so that δ = reward + u·w
-    narrow           (outcomes,) whether the first k rows are all there is
+    narrow           (outcomes,) whether it uses the first k rows only
     reward, rho, rho_x, discount  (outcomes,)
-    state, entered   (outcomes,) the state that it leaves and the one that it enters
-    with_x, with_next  (outcomes,) products of the x of the state that it enters with its x and x'; with more than
-                     `WIDEST` rows there are none, and `entered` is no state
+    state, entered   (outcomes,) the state that it leaves and the state that it enters
+    with_x, with_next  (outcomes,) products of the x of the entered state with its x and x'; 0 with more than
+                     `WIDEST` rows, and `entered` is then -1
     """
 
     rows: Rows
@@ -50,7 +74,7 @@ class OutcomeRows(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Numbers that all outcomes of a kind share, which a kernel then holds as constants; None where they differ."""
+    """Numbers that all outcomes of a type share, which become constants of a kernel; None where they differ."""
 
     rho: float | None
     rho_x: float | None
@@ -58,7 +82,7 @@ class Known(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a kernel is compiled for: k rows of x, `width` rows in all, one-hot or not, narrow outcomes, wide ones."""
+    """The shape that a kernel is compiled for: k rows of x, `width` in all, one-hot or not, both types of outcomes."""
 
     k: int
     width: int
@@ -68,19 +92,21 @@ class Shape(NamedTuple):
 
 
 Step = namedtuple("Step", "outcome first coming width B")
-"""One step inside a kernel: its outcome, where its rows and the coming ones begin, how many there are; lanes B."""
+"""One step inside a kernel: its outcome, where its rows and the coming rows begin, their number, and B lanes."""
 
 
 @lru_cache(maxsize=16)
 def outcome_rows(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[OutcomeRows, Shape]:
-    """Return the table of a task and its shape; without `use_one_hot`, one-hot features count as any sparse ones."""
+    """Return the table of a task and its shape; without `use_one_hot`, one-hot features are treated as sparse ones."""
     columns, values = padded(task.row_features)
     row, next_row, reward, discount, rho, _ = task.transitions
     rows, x, x_next, used = unite(columns[row], values[row], columns[next_row], values[next_row])
     k, width = values.shape[1], max(int(used.max()), 1)
     one_hot = use_one_hot and k == 1 and bool(np.all(values[:-1] == 1))
     width = max(width, 2) if one_hot else width
-    rows, x, x_next = (widened(array, width) for array in (rows, x, x_next))
+    wider = (0, 0), (0, max(0, width - rows.shape[1]))
+    as_wide: list[Any] = [np.pad(array, wider)[:, :width] for array in (rows, x, x_next)]
+    rows, x, x_next = as_wide
     spare = task.n_features + np.arange(width)
     rows = np.where(np.arange(width) < used[:, None], rows, spare).astype(np.uint64)
     entered = next_row if width <= WIDEST else np.full_like(next_row, -1)
@@ -104,9 +130,9 @@ def outcome_rows(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[O
 
 
 def tabled_products(rows: Rows, x: Array, x_next: Array, coming: NDArray[np.int64], k: int) -> tuple[Array, Array]:
-    """Return the products of x and x' of each outcome with the x of its `coming` one, summed as the kernels do it."""
+    """Return the products of x and x' of each outcome with the x of its `coming` one, summed in the kernels' order."""
     with_x, with_next = np.zeros((2, len(x)))
-    coming = np.minimum(coming, len(x) - 1)  # nothing comes after a terminal, and nobody asks
+    coming = np.minimum(coming, len(x) - 1)  # nothing follows a terminal, and its products are not read
     for i, j in product(range(k), range(x.shape[1] if x.shape[1] <= WIDEST else 0)):
         shared = np.where(rows[coming, i] == rows[:, j], x[coming, i], 0.0)
         with_x += shared * x[:, j]
@@ -114,26 +140,17 @@ def tabled_products(rows: Rows, x: Array, x_next: Array, coming: NDArray[np.int6
     return with_x, with_next
 
 
-def widened(array: Any, width: int) -> Any:
-    """Return `width` columns: the first ones, or zeros after those there are."""
-    return np.pad(array, ((0, 0), (0, max(0, width - array.shape[1]))))[:, :width]
-
-
 def known(table: OutcomeRows, chosen: NDArray[np.bool_]) -> Known | None:
     """Return the numbers that the chosen outcomes share; None if none is chosen."""
     if not chosen.any():
         return None
-    rho, rho_x, discount = (shared(column[chosen]) for column in (table.rho, table.rho_x, table.discount))
+    columns = [column[chosen] for column in (table.rho, table.rho_x, table.discount)]
+    rho, rho_x, discount = (float(one[0]) if np.all(one == one[0]) else None for one in columns)
     return Known(rho, rho_x if rho is not None else None, discount)  # off-policy, both placements of ρ share a kernel
 
 
-def shared(values: Array) -> float | None:
-    """Return the number that all values are, if there is one."""
-    return float(values[0]) if np.all(values == values[0]) else None
-
-
 def unite(x_rows: Rows, x: Array, next_rows: Rows, x_next: Array) -> tuple[Rows, Array, Array, NDArray[np.int64]]:
-    """Return rows, x and x' over the union of two supports, each (outcomes, 2k), and how many rows are used."""
+    """Return rows, x and x' over the union of two supports, each (outcomes, 2k), and the number of used rows."""
     outcomes, k = x.shape
     if np.array_equal(x_rows, next_rows) and (x != 0).all():  # dense features: one support for all
         return x_rows, x, x_next, np.full(outcomes, k)
@@ -152,3 +169,175 @@ def unite(x_rows: Rows, x: Array, next_rows: Rows, x_next: Array) -> tuple[Rows,
         rows[place], left[place], right[place] = next_rows[missing, j], 0.0, x_next[missing, j]
         used = used + missing
     return rows, left, right, used
+
+
+# The error --------------------------------------------------------------------------------------------------------
+
+
+class Measure(NamedTuple):
+    """The error of a task: columns and values of the non-zeros of each row, (terms, k); targets (terms,); the rest."""
+
+    rows: NDArray[np.uint64]
+    values: Array
+    targets: Array
+    rest: float
+
+
+@lru_cache(maxsize=16)
+def measure(task: Task) -> Measure:
+    """Return the cheapest exact form of a task's error."""
+    root = np.sqrt(task.visits)
+    states = sp.csr_matrix(sp.diags(root) @ task.sparse_features)
+    return triangular(task, states) or Measure(*padded(states), root * task.true_values, 0.0)
+
+
+def triangular(task: Task, states: sp.csr_matrix) -> Measure | None:
+    """Return the form with the triangular factor of C, or None if it is not cheaper or C is ill-conditioned."""
+    C = sp.coo_matrix(states.T @ states)
+    width = int(np.abs(C.row - C.col).max(initial=0))
+    p = task.n_features
+    if p * (width + 1) >= states.nnz:
+        return None
+    band = np.zeros((width + 1, p))
+    upper = C.col >= C.row
+    band[width + C.row[upper] - C.col[upper], C.col[upper]] = C.data[upper]
+    try:
+        factor = cholesky_banded(band)
+    except LinAlgError:
+        return None
+    if factor[-1].max() > WORST_CONDITION * factor[-1].min():
+        return None
+    best = cho_solve_banded((factor, False), states.T @ (np.sqrt(task.visits) * task.true_values))
+    R = sp.csr_matrix(sp.dia_matrix((factor, np.arange(width, -1, -1)), shape=(p, p)))
+    return Measure(*padded(R), R @ best, task.rmsve(best) ** 2)
+
+
+def padded(matrix: sp.csr_matrix) -> tuple[NDArray[np.uint64], Array]:
+    """Return the columns and the values of each row's non-zeros, (rows, k) each, padded with value 0 at the end."""
+    matrix = matrix.copy()
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    counts = np.diff(matrix.indptr)
+    place = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], counts)
+    line = np.repeat(np.arange(matrix.shape[0]), counts)
+    columns = np.zeros((matrix.shape[0], max(1, counts.max(initial=1))), np.uint64)
+    values = np.zeros(columns.shape)
+    columns[line, place], values[line, place] = matrix.indices, matrix.data
+    return columns, values
+
+
+class Errors(NamedTuple):
+    """Sums of the errors of a block of lanes; every array flat, lanes contiguous.
+
+    now       (lanes,) the latest error
+    total     (lanes,) over all points;  last (lanes,) over the last 100;  curve (bins, lanes) over each bin
+    diverged  (2, lanes) the step and the episode after which the error left the bound; 0 if it did not
+    """
+
+    now: Array
+    total: Array
+    last: Array
+    curve: Array
+    diverged: NDArray[np.int64]
+
+
+def no_errors(lanes: int, bins: int) -> Errors:
+    """Return sums of 0 errors."""
+    now, total, last = (aligned((lanes,)) for _ in range(3))
+    return Errors(now, total, last, aligned((bins * lanes,)), np.zeros(2 * lanes, np.int64))
+
+
+def make_add_terms(k: int, count: int) -> Any:
+    """Compile `add_terms`: now += (row_m·w − target_m)² for all lanes, for `count` terms of k numbers from m on."""
+    terms = [(i, j) for i in range(count) for j in range(k)]
+    lines = [
+        "def add_terms(w, now, measure, m, B):",
+        "    use_widest_vectors()",
+        f"    first = m * np.uintp({k})",
+        *(f"    r{i}{j} = measure.rows[first + np.uintp({i * k + j})] * B" for i, j in terms),
+        *(f"    v{i}{j} = measure.values[first + np.uintp({i * k + j})]" for i, j in terms),
+        *(f"    t{i} = measure.targets[m + np.uintp({i})]" for i in range(count)),
+        "    for lane in range(B):",
+        "        error = load_now(now, lane)",
+    ]
+    for i in range(count):
+        lines.append(f"        gap = {' + '.join(f'load_w(w, r{i}{j} + lane) * v{i}{j}' for j in range(k))} - t{i}")
+        lines.append("        error += gap * gap")
+    source = "\n".join([*lines, "        store_now(now, lane, error)"])
+    names = {"use_widest_vectors": use_widest_vectors, "np": np} | disjoint_accesses(["w", "now"])
+    return numba.njit(compile_source(source, names), **INLINE)
+
+
+@numba.njit(**INLINE)
+def lanes_of(errors):
+    """Return the number of lanes, a multiple of STRIP."""
+    return np.uintp(errors.now.size) & WHOLE_STRIPS
+
+
+@numba.njit(**INLINE)
+def fold(errors, segments, s):
+    """Turn the sums of squares of all lanes into errors, and add them to the sums that segment s belongs to."""
+    use_widest_vectors()
+    B, now, diverged, lost = lanes_of(errors), errors.now, errors.diverged, 0
+    for lane in range(B):
+        error = np.sqrt(now[lane])
+        now[lane] = error if diverged[lane] == 0 else np.inf
+        lost += 0 if now[lane] <= DIVERGED else 1  # so that NaN counts as divergence
+    if lost:  # a loop of its own: as part of the first one it would not become vector code
+        for lane in range(B):
+            if not now[lane] <= DIVERGED:
+                if diverged[lane] == 0:
+                    diverged[lane] = segments.step[s]
+                    diverged[B + lane] = segments.episode[s]
+                now[lane] = np.inf
+    if segments.point[s] >= 0:
+        first = np.uintp(segments.point[s]) * B
+        for lane in range(B):
+            errors.total[lane] += now[lane]
+            errors.curve[first + lane] += now[lane]
+    if segments.last[s]:
+        for lane in range(B):
+            errors.last[lane] += now[lane]
+
+
+@numba.njit(**INLINE)
+def take_any_errors(w, measure, errors, gap, segments, s):
+    """Compute the errors of all lanes at the end of segment s, for rows of any length; `gap` (B,) is scratch."""
+    use_widest_vectors()
+    B, now, terms = lanes_of(errors), errors.now, np.uintp(measure.targets.size)
+    K = np.uintp(measure.rows.size) // terms
+    for lane in range(B):
+        now[lane] = measure.rest
+    for m in range(terms):
+        for lane in range(B):
+            gap[lane] = 0.0
+        for j in range(m * K, (m + np.uintp(1)) * K):
+            begin, value = measure.rows[j] * B, measure.values[j]
+            for lane in range(B):
+                gap[lane] += w[begin + lane] * value
+        for lane in range(B):
+            off = gap[lane] - measure.targets[m]
+            now[lane] += off * off
+    fold(errors, segments, s)
+
+
+@cache
+def make_take_errors(k: int) -> Any:
+    """Compile `take_errors`, which does the same for rows of k non-zeros."""
+    add_some, add_one = make_add_terms(k, AT_ONCE), make_add_terms(k, 1)
+    step = np.uintp(AT_ONCE)
+
+    def take_errors(w, measure, errors, segments, s):
+        use_widest_vectors()
+        B, now = lanes_of(errors), errors.now
+        for lane in range(B):
+            now[lane] = measure.rest
+        terms = np.uintp(measure.targets.size)
+        whole = terms - terms % step
+        for m in range(np.uintp(0), whole, step):
+            add_some(w, now, measure, m, B)
+        for m in range(whole, terms):
+            add_one(w, now, measure, m, B)
+        fold(errors, segments, s)
+
+    return numba.njit(**INLINE)(named(take_errors, f"measures of {k}"))

@@ -1,13 +1,13 @@
 """Rules as the kernels see them: fields of a lane, coefficients, several rules in one, a steady shrink, keys on disk.
 
-A joint rule is for blocks of few lanes. A step costs something beside its lanes: its outcome is read, and it waits for
-what the step before has written. With few lanes that is most of it. A joint rule computes the moves of all its parts,
-and each lane takes those of its own. What a part does not move stays where it is, so a lane has the same results as in
-a block of its own rule.
+A joint rule is for blocks of few lanes. Each step has a cost that does not depend on the number of lanes: the kernel
+reads its outcome, and waits for the writes of the previous step. With few lanes this cost dominates. A joint rule
+computes the moves of all its parts, and each lane applies the moves of its own part. Moves that a part does not make
+are 0, so a lane has the same results as in a block of its own rule.
 
     print(joint_source((LEARNERS["td"].plain, LEARNERS["gtd2"].plain)))
 
-The key of a kernel on disk has the code of its rule. A rule that calls functions of its own is compiled in every
+The key of a kernel on disk contains the code of its rule. A rule that calls functions of its own is compiled in every
 process.
 """
 
@@ -28,14 +28,11 @@ from gradient_dd.fingerprint import fingerprint
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, Setting
 from gradient_dd.learners.rule import Parameter
 
-MEMBER = Parameter("member", "which of the parts the lane follows", default=0.0)
+MEMBER = Parameter("member", "the number of the part that the lane follows", default=0.0)
 STEP_SIZES = ("alpha", "beta")
 PLAIN = tuple(name for name in PLAIN_SIGNALS if name not in STEP_SIZES)
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
-UNARY = ("neg", "pos", "abs")
-CONSTANT = (bool, int, float, complex, str, type(None))
-
-FEW = 16  # lanes of a rule up to which they join those of others
+FEW = 16  # the most lanes of a rule that join lanes of other rules
 
 Parts = tuple[Rule, ...]
 Names = tuple[str, ...]
@@ -48,18 +45,18 @@ def lane_parameters(rule: Rule) -> list[str]:
 
 
 def lane_fields(rule: Rule) -> list[str]:
-    """Return the names of the rows of `Lanes.fields`, in their order. A parameter may be called "scale" too."""
+    """Return the names of the rows of `Lanes.fields`, in order; prefixes allow a parameter called "scale"."""
     held = [f"parameter_{name}" for name in lane_parameters(rule)]
     steady = ["shrink", "inverse_shrink", "memory_inverse"] if has_inverse(rule) else []
     return [*held, "memory_x_change", *steady, "memory_scale"]
 
 
-IN_A_ROW, IN_LANES = "own[{}]", "own[{}, lane]"  # where the i-th of a rule's own parameters is, as source
+IN_A_ROW, IN_LANES = "own[{}]", "own[{}, lane]"  # the source that reads parameter i of a rule
 
 
 @cache
 def make_coefficients(rule: Rule, place: str, signals: Names, moves: Names) -> Any:
-    """Compile `coefficients`, a function of these signals that returns all of these moves, in that order."""
+    """Compile `coefficients`, a function of these signals that returns these moves, 0 for those the rule lacks."""
     own = rule.own_parameters
     arguments = [place.format(own.index(name)) if name in own else name for name in rule.arguments]
     lines = [
@@ -74,7 +71,7 @@ def make_coefficients(rule: Rule, place: str, signals: Names, moves: Names) -> A
 
 @dataclass(frozen=True, eq=False)
 class JointRule(Rule):
-    """A rule whose lanes follow one of its `parts` each: the one that their parameter `member` counts."""
+    """A rule whose parameter `member` selects one of its `parts` for each lane."""
 
     parts: Parts = ()
 
@@ -88,20 +85,15 @@ class JointRule(Rule):
 
 
 def moves_of(parts: Parts) -> tuple[str, ...]:
-    """Return the moves that any of several rules makes."""
+    """Return the moves that at least one of several rules makes."""
     return tuple(move for move in PLAIN_MOVES if any(move in part.moves for part in parts))
 
 
-def parameters_of(parts: Parts) -> tuple[Parameter, ...]:
-    """Return the parameters that any of several rules has, and `member`; equal names are one."""
-    return *{one.name: one for part in parts for one in part.parameters}.values(), MEMBER
-
-
 def joint_source(parts: Parts) -> str:
-    """Return the source of the step of a joint rule: all parts make their moves, and `member` chooses among them."""
-    own = [one.name for one in parameters_of(parts) if one.name not in PLAIN_SIGNALS]
+    """Return the source of the step of a joint rule: all parts make their moves, and `member` selects one."""
     asked = {MEMBER.name, *(name for part in parts for name in part.arguments)}
-    lines = [f"def step({', '.join(name for name in (*PLAIN_SIGNALS, *own) if name in asked)}):"]
+    known = dict.fromkeys((*PLAIN_SIGNALS, *(name for part in parts for name in part.own_parameters), MEMBER.name))
+    lines = [f"def step({', '.join(name for name in known if name in asked)}):"]
     for i, part in enumerate(parts):
         lines.append(f"    {', '.join(f'{move}_{i}' for move in part.moves)}, = step_{i}({', '.join(part.arguments)})")
     for move in moves_of(parts):
@@ -113,14 +105,15 @@ def joint_source(parts: Parts) -> str:
 
 @cache
 def joint_rule(parts: Parts) -> JointRule:
-    """Return the rule that stands for several. Its step is for kernels only."""
+    """Return the rule that represents several. Only kernels can call its step."""
     step = compile_source(joint_source(parts), {f"step_{i}": numba.njit(p.step, **INLINE) for i, p in enumerate(parts)})
     name = " + ".join(part.name for part in parts)
-    return JointRule(name, name, step, moves_of(parts), parameters_of(parts), "", __name__, parts=parts)
+    parameters = *{one.name: one for part in parts for one in part.parameters}.values(), MEMBER
+    return JointRule(name, name, step, moves_of(parts), parameters, "", __name__, parts=parts)
 
 
 def can_join(rule: Rule) -> bool:
-    """Return whether lanes of a rule may stand beside those of others.
+    """Return whether lanes of a rule may join lanes of other rules.
 
     A natural rule has a metric of its own, and a shrink of η that is not steady would make all lanes divide.
     """
@@ -133,36 +126,32 @@ def join_few(settings: Sequence[Setting], groups: Iterable[list[int]], fits: Cal
     A group holds the places of settings with one rule and one placement of ρ. Groups that differ in the placement of ρ
     are not merged.
     """
-    alone: list[list[int]] = []
+    made: list[Group] = []
     few: dict[str, list[list[int]]] = {}
     for group in groups:
         first = settings[group[0]]
-        joins = len(group) <= FEW and can_join(first.rule) and fits(first)
-        (few.setdefault(first.rho_mode, []) if joins else alone).append(group)
-    alone += [groups[0] for groups in few.values() if len(groups) == 1]
+        if len(group) <= FEW and can_join(first.rule) and fits(first):
+            few.setdefault(first.rho_mode, []).append(group)
+        else:
+            made.append((group, [settings[place] for place in group]))
     together = [groups for groups in few.values() if len(groups) > 1]
+    made += [(one[0], [settings[place] for place in one[0]]) for one in few.values() if len(one) == 1]
     rules = {settings[group[0]].rule for groups in together for group in groups}
-    parts = tuple(sorted(rules, key=lambda rule: (rule.name, rule.key)))  # in one order, for all ρ: one kernel
-    made = [(group, [settings[place] for place in group]) for group in alone]
-    return made + [join(settings, groups, parts) for groups in together]
-
-
-def join(settings: Sequence[Setting], groups: list[list[int]], parts: Parts) -> Group:
-    """Return several groups as one, whose lanes have a joint rule."""
-    rule = joint_rule(parts)
-    places = [place for group in groups for place in group]
-    lanes = []
-    for setting in (settings[place] for place in places):
-        member = {MEMBER.name: float(parts.index(setting.rule))}
-        lanes.append(Setting(rule, rule.defaults | dict(setting.values) | member))
-    return places, lanes
+    parts = tuple(sorted(rules, key=lambda rule: (rule.name, rule.key)))  # one order for all ρ: one kernel
+    for places in ([place for group in groups for place in group] for groups in together):
+        rule, lanes = joint_rule(parts), []
+        for setting in (settings[place] for place in places):
+            member = {MEMBER.name: float(parts.index(setting.rule))}
+            lanes.append(Setting(rule, rule.defaults | dict(setting.values) | member))
+        made.append((places, lanes))
+    return made
 
 
 # A steady shrink ---------------------------------------------------------------------------------------------------
 
 
 class Followed:
-    """A number of which only is known whether it is `steady`: made from step sizes and parameters alone."""
+    """A number of unknown value that knows whether it is `steady`: made of step sizes and parameters only."""
 
     def __init__(self, steady: bool) -> None:
         self.steady = steady
@@ -177,11 +166,11 @@ class Followed:
 
 
 def followed(*values: Any) -> Followed:
-    """Return what arithmetic on these values makes."""
+    """Return the result of arithmetic on these values."""
     return Followed(all(getattr(value, "steady", True) for value in values))
 
 
-for _name in (*BINARY, *(f"r{name}" for name in BINARY), *UNARY):
+for _name in (*BINARY, *(f"r{name}" for name in BINARY), "neg", "pos", "abs"):
     setattr(Followed, f"__{_name}__", followed)
 
 
@@ -189,8 +178,8 @@ for _name in (*BINARY, *(f"r{name}" for name in BINARY), *UNARY):
 def has_steady_shrink(rule: Rule) -> bool:
     """Return whether the rule shrinks η by the same factor in every step of a segment.
 
-    TDRC returns eta_eta = −β reg: only step sizes and parameters are in it, so the shrink is steady. Whatever
-    `Followed` cannot follow, such as a branch or a function, counts as not steady.
+    TDRC returns eta_eta = −β reg, which contains only step sizes and parameters. A step that `Followed` cannot follow,
+    because it branches or calls a function, counts as not steady.
     """
     if "eta_eta" not in rule.moves:
         return False
@@ -205,7 +194,7 @@ def has_steady_shrink(rule: Rule) -> bool:
 
 
 def has_inverse(rule: Rule) -> bool:
-    """Return whether lanes carry the inverse of the scale of η along; the traced kernel divides in every step."""
+    """Return whether lanes store the inverse of the scale of η; the traced kernel divides in every step."""
     return rule.is_plain and has_steady_shrink(rule)
 
 
@@ -213,12 +202,12 @@ def has_inverse(rule: Rule) -> bool:
 
 
 class NotKeepableError(Exception):
-    """A function depends on something that a key cannot hold."""
+    """A function depends on a value that a key cannot hold."""
 
 
 def describe(value: Any) -> str:
-    """Return what a global or a constant of a step is, for a key."""
-    if isinstance(value, CONSTANT):
+    """Describe a global or a constant of a step, for a key."""
+    if isinstance(value, bool | int | float | complex | str | None):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, tuple):
         return f"({', '.join(map(describe, value))})"
@@ -232,7 +221,7 @@ def describe(value: Any) -> str:
 
 
 def describe_code(code: CodeType) -> str:
-    """Return what a compiled function does, for a key: names of variables and its constants included."""
+    """Describe compiled code, for a key: with the names of variables and the constants."""
     parts = code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, code.co_exceptiontable.hex()
     return f"{parts} {describe(code.co_consts)}"
 
@@ -244,18 +233,18 @@ def names_in(code: CodeType) -> set[str]:
 
 
 def describe_function(function: Callable[..., Any]) -> str:
-    """Return what a function does, for a key: its code and every global or outer variable it may read."""
+    """Describe a function, for a key: its code and every global or outer variable it may read."""
     code = function.__code__
     read = {name: function.__globals__[name] for name in names_in(code) if name in function.__globals__}
     read |= dict(zip(code.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()), strict=True))
     seen = {name: describe(value) for name, value in sorted(read.items())}
-    if function.__module__ not in sys.modules:  # kept code names the module of its function, and is read with it
+    if function.__module__ not in sys.modules:  # stored code contains the name of this module, and needs it
         raise NotKeepableError
     return f"{function.__module__} {describe_code(code)} {seen} {describe(function.__defaults__ or ())}"
 
 
 def describe_rule(rule: Rule) -> str | None:
-    """Return what a rule is, for a key; None if it depends on more than its own code and numbers."""
+    """Describe a rule, for a key; return None if it depends on more than its own code and numbers."""
     if isinstance(rule, JointRule):
         described = [describe_rule(part) for part in rule.parts]
         return None if None in described else repr(described)
@@ -268,6 +257,6 @@ def describe_rule(rule: Rule) -> str | None:
 
 
 def describe_kernel(kind: str, rule: Rule, *compiled_for: Any) -> str | None:
-    """Return all that makes the kernel of a rule another one; None if the rule is not keepable."""
+    """Describe the kernel of a rule, for a key; return None if it cannot be stored on disk."""
     described = describe_rule(rule)
     return None if described is None else repr((kind, described, compiled_for))

@@ -3,12 +3,12 @@
 Lane l of weight row i is w[i × B + l], B being the number of lanes of the block. A loop over lanes therefore runs over
 contiguous numbers and becomes vector code.
 
-A rule that shrinks all of η shrinks one number of each lane: its η is scale × stored numbers, and what a step adds to
-η is divided by the scale. Where the shrink is steady (`rules.has_steady_shrink`) the fused kernel does not divide: the
-factor and its inverse are set where a segment begins, and each step multiplies the scale by the one and the inverse of
-the scale by the other. Every 128 steps of the run the inverse is corrected, so that rounding does not add up, and a
-scale that has left its range is multiplied into η. Lanes with a strong shrink are checked more often. A lane's own
-shrink decides that, so its bits do not depend on its neighbours.
+A rule that shrinks all of η shrinks one number of each lane: its η is scale × stored numbers, and a step divides what
+it adds to η by the scale. If the shrink is steady (`rules.has_steady_shrink`) the fused kernel does not divide: it sets
+the factor and its inverse at the beginning of a segment, and each step multiplies the scale by the factor and the
+inverse of the scale by the inverse. Every 128 steps of the run it corrects the inverse, so that rounding does not add
+up, and multiplies a scale that has left its range into η. It checks lanes with a strong shrink more often. This depends
+on the lane's own shrink only, so the bits of a lane do not depend on its neighbours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,10 +38,10 @@ STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so 
 TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
 SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η retains 1e-18 of its size
 LARGEST_SHRINK = 2.0**600  # used in place of a larger one: such a lane diverges at once, and its scale stays finite
-AFTER_TINY = HUGE_SCALE / 2  # the scale that a plain rule goes on with after a tiny one: it lasts longer than 1
+AFTER_TINY = HUGE_SCALE / 2  # the next scale of a plain rule after a tiny one: it lasts longer than 1
 ETA_SUMS = ("x_eta", "z_eta", "b_eta")
 ETA_MOVES = ("eta_x", "eta_next", "eta_z")
-SELDOM = 128  # steps after which a scale is checked, at the latest; a power of two, like every period
+SELDOM = 128  # the most steps between two checks of a scale; a power of two, like every period
 
 
 def field_begins(rule: Rule) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def field_begins(rule: Rule) -> dict[str, Any]:
 
 
 def padded_lanes(count: int) -> int:
-    """Return how many lanes a block of `count` settings has: whole strips."""
+    """Return the number of lanes of a block of `count` settings: whole strips."""
     return -(-count // STRIP) * STRIP
 
 
@@ -59,8 +59,8 @@ class Lanes(NamedTuple):
 
     w, eta   (rows, B); the true η of a lane is its scale × eta
     start    (2, B) alpha and zeta as given
-    fields   (…, MOST_LANES) what `lane_fields` names: the rule's parameters in force, x·(w − w_prev) of the coming
-             step, a steady shrink of η, its inverse and that of the scale of η; the scale of η
+    fields   (…, MOST_LANES) the rows that `lane_fields` names: the rule's parameters, x·(w − w_prev) of the coming
+             step, a steady shrink of η and its inverse, the inverse of the scale of η, and the scale of η
     metric   (p² + 1,) of a natural rule: its count of steps, then (ε I + Σ x xᵀ)⁻¹. In the fused kernel, whose features
              are one-hot, (rows + 1,): the count, then ε + visits of each row. Of other rules empty
     change   (rows, B) the last change of w, for a rule with momentum; else empty
@@ -68,8 +68,8 @@ class Lanes(NamedTuple):
     vectors  (2, p) the traces z and b;  places (2, p) which entries are listed;  marks (2, p) 1 for those
     counts   (2,) how many are listed;  sizes (2,) the largest |entry|
     pi, mu   (outcomes,) probabilities of the action under the two policies
-    before   (4,) discount, ρ, π and μ of the step before, 0 where an episode starts
-    memory   numbers that traces remember
+    before   (4,) discount, ρ, π and μ of the previous step, 0 where an episode starts
+    memory   (traces, most) numbers that each trace remembers
     """
 
     w: Array
@@ -93,10 +93,7 @@ class Lanes(NamedTuple):
 def new_lanes(
     settings: Sequence[Setting], B: int, spare: int, initial_w: Array, probabilities: tuple[Array, Array], fused: bool
 ) -> Lanes:
-    """Return B fresh lanes: one for each setting, the others never move.
-
-    There are `spare` weight rows beyond the features; `probabilities` are π and μ.
-    """
+    """Return B fresh lanes: one for each setting, and lanes that never move; `spare` weight rows follow the p rows."""
     rule, values, p = settings[0].rule, settings[0].values, len(initial_w)
     rows, names, metric = p + spare, lane_parameters(rule), np.zeros(0)
     if rule.natural:
@@ -122,15 +119,15 @@ def new_lanes(
         pi=np.array(probabilities[0]),
         mu=np.array(probabilities[1]),
         before=np.zeros(4),
-        memory=np.zeros(max(1, sum(len(trace.memory) for trace in rule.traces))),
+        memory=np.zeros((max(1, len(rule.traces)), max([1, *(len(trace.memory) for trace in rule.traces)]))),
     )
 
 
 @numba.njit(**INLINE)
 def set_step_sizes(lanes, factor, B, stride):
-    """Set alpha to factor × alpha as given, and beta to zeta × alpha; `stride` is STRIDE.
+    """Set alpha to factor × the given alpha, and beta to zeta × alpha.
 
-    With the constant in this function, the compiler spends more registers on it, and a step of TD takes 6 % longer.
+    `stride` is STRIDE. As a constant of this function it would cost registers: a step of TD takes 6 % longer.
     """
     use_widest_vectors()
     for lane in range(B):
@@ -144,14 +141,14 @@ def set_step_sizes(lanes, factor, B, stride):
 
 @numba.njit(**INLINE)
 def bounded(shrink):
-    """Return the factor that η shrinks by, away from zero and from what would make a scale infinite."""
+    """Return the factor that η shrinks by, neither zero nor large enough to make a scale infinite."""
     shrink = shrink if shrink != 0.0 else SMALLEST_SHRINK
     return LARGEST_SHRINK if abs(shrink) > LARGEST_SHRINK else shrink
 
 
 @numba.njit(**INLINE)
 def check_period(shrink):
-    """Return after how many steps the scale of a lane is checked: before it can change by 2²⁵⁶, or in every step."""
+    """Return the steps between two checks of a lane's scale: it changes by less than 2²⁵⁶, or the period is 1."""
     size = abs(shrink)
     return 128 if 0.25 <= size <= 4.0 else 32 if 0.00390625 <= size <= 256.0 else 4 if size <= 2.0**60 else 1
 
@@ -170,7 +167,7 @@ def is_inside(scale):
 
 @numba.njit(**INNER)
 def check_scales(eta, fields, B, step):
-    """After `step` steps of the run, correct the inverse of each scale; multiply scales out of their range into η."""
+    """Correct the inverse of each scale that is due after `step` steps; multiply scales out of range into η."""
     use_widest_vectors()
     scales = np.uintp(fields.size) - STRIDE
     inverses, shrinks = scales - STRIDE, scales - STRIDE * np.uintp(3)
@@ -190,7 +187,7 @@ def check_scales(eta, fields, B, step):
 
 @numba.njit(**INNER)
 def rescale(eta, fields, B, after_tiny):
-    """Multiply the scale of η into η in every lane where it has become tiny or huge. This is rare."""
+    """Multiply the scale of η into η in every lane where it has become tiny or huge, which is rare."""
     use_widest_vectors()
     scales = np.uintp(fields.size) - STRIDE
     for lane in range(B):
@@ -200,7 +197,7 @@ def rescale(eta, fields, B, after_tiny):
 
 @numba.njit(**INLINE)
 def multiply_in(eta, fields, B, scales, lane, after_tiny):
-    """Multiply the scale of one lane into its η. After a huge scale the lane goes on with 1."""
+    """Multiply the scale of one lane into its η. The next scale is `after_tiny`, or 1 after a huge one."""
     use_widest_vectors()
     scale = fields[scales + lane]
     left = after_tiny if abs(scale) < 1.0 else 1.0
@@ -224,7 +221,7 @@ def store_field(name: str, value: str) -> str:
 
 
 def read_memory(rule: Rule) -> Iterator[str]:
-    """Yield the lines that read the scale of η and x·(w − w_prev), where the rule needs them."""
+    """Yield the lines that read the scale of η and x·(w − w_prev), if the rule needs them."""
     if "eta_eta" in rule.moves:
         yield f"scale = {load_field('memory_scale')}"
         for name in ETA_SUMS:
@@ -244,10 +241,10 @@ def call_step(rule: Rule) -> Iterator[str]:
 
 
 def shrink_eta(rule: Rule, steady: bool) -> Iterator[str]:
-    """Yield the lines that shrink all of η by shrinking its scale, and divide by the scale what is added to η.
+    """Yield the lines that shrink the scale of η, and divide what the step adds to η by the scale.
 
-    Where the shrink is steady, the inverse of the scale is carried along, and the kernel checks the scales now and
-    then. Otherwise each step divides, and counts the scales that leave their range.
+    With a steady shrink they multiply by the stored inverse of the scale, and the kernel checks scales periodically.
+    Otherwise each step divides, and counts the scales that leave their range.
     """
     if "eta_eta" not in rule.moves:
         return
@@ -265,7 +262,7 @@ def shrink_eta(rule: Rule, steady: bool) -> Iterator[str]:
 
 
 def compile_lane_loop(source: str, rule: Rule, scopes: list[str], names: dict[str, Any]) -> Any:
-    """Compile a source with a loop over lanes that calls the rule's step; `scopes` are what it reads and writes."""
+    """Compile a source with a loop over lanes that calls the rule's step; `scopes` name the arrays it accesses."""
     step = numba.njit(rule.step, inline="always")
     names = names | {"step": step, "use_widest_vectors": use_widest_vectors, "bounded": bounded, "is_inside": is_inside}
     return numba.njit(compile_source(source, names | field_begins(rule) | disjoint_accesses(scopes)), **INLINE)
@@ -273,10 +270,7 @@ def compile_lane_loop(source: str, rule: Rule, scopes: list[str], names: dict[st
 
 @cache
 def make_set_shrink(rule: Rule) -> Any:
-    """Compile `set_shrink(fields, B)`, for a rule with a steady shrink.
-
-    It sets the shrink of every lane and its inverse, and returns after how many steps scales are to be checked.
-    """
+    """Compile `set_shrink(fields, B)`, which sets the steady shrink of every lane and returns the checking period."""
     loop = [*call_step(rule), "factor = bounded(1.0 + eta_eta)"]
     loop += [store_field("shrink", "factor"), store_field("inverse_shrink", "1.0 / factor")]
     head = ["def set_shrink(fields, B):", "    use_widest_vectors()", f"    every = {SELDOM}"]

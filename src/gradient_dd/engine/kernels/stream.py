@@ -1,10 +1,10 @@
-"""The stream kernel: one learner on transitions from anywhere, given as rows of features.
+"""The stream kernel: one learner on a user's transitions, given as rows of features.
 
-The parts of a learner's memory stand beside each other, feature by feature: memory[i, part], the parts being w, η and
-w − w_prev. So a feature touches one stretch of memory, and the features of rows that come soon are fetched ahead. Sums
-run from left to right, as the interpreted step of `Learner` makes them, so both give the same bits.
+The memory of a learner is memory[i, part], where the parts are w, η and w − w_prev: the numbers of one feature are
+adjacent, and the kernel prefetches the features of coming rows. Sums run from left to right, as in the interpreted step
+of `Learner`, so both give the same bits.
 
-`layout` says how rows of features lie in memory, and a kernel is compiled for one of them:
+A kernel is compiled for one `layout` of rows:
 
     rows     row t is from begin[t] to begin[t + 1]
     pairs    every row has `width` features
@@ -20,19 +20,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, INNER, keep, typed_as_any
-from gradient_dd.engine.kernels.given_rows import ordered_row, row_is_sound
+from gradient_dd.engine.kernels import feature_rows
+from gradient_dd.engine.kernels.compiler import COMPILE, INLINE, keep, typed_as_any
 from gradient_dd.engine.kernels.rules import IN_A_ROW, PLAIN, STEP_SIZES, describe_kernel, make_coefficients
-from gradient_dd.engine.kernels.stream_traces import (
-    clear_along,
-    dot,
-    eta_along,
-    largest_of,
-    make_grow_traces,
-    move_along,
-    remember,
-    trace_row,
-)
 from gradient_dd.engine.reference import KNOWN_MOVES, PRODUCTS
 from gradient_dd.engine.single import (
     CHANGE,
@@ -50,14 +40,14 @@ from gradient_dd.engine.single import (
 )
 from gradient_dd.learners import Rule
 
-FAR_AHEAD = {"rows": 6, "pairs": 6, "single": 24, "dense": 0}  # rows by which features are fetched ahead
+FAR_AHEAD = {"rows": 6, "pairs": 6, "single": 24, "dense": 0}  # rows by which features are prefetched
 SMALLEST_SCALE, LARGEST_SCALE = SCALE_RANGE
 NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned places need no test for a negative one
 
 
 @typed_as_any
 def fetch(typing: Any, array: Any, i: Any) -> Any:
-    """Ask for the cache line of an element, for reading and writing; costs one instruction, wherever i points."""
+    """Prefetch the cache line of an element for writing. Costs one instruction; i may be out of range."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -71,34 +61,9 @@ def fetch(typing: Any, array: Any, i: Any) -> Any:
     return types.void(array, i), emit
 
 
-@numba.njit(**INNER)
-def largest_change(memory):
-    """Return the largest change of w in the step before."""
-    most = 0.0
-    for i in range(np.uintp(len(memory))):
-        most = max(most, abs(memory[i, CHANGE]))
-    return most
-
-
-@numba.njit(**INNER)
-def set_change_aside(memory):
-    """Begin a new change of w; the old one stays in OLD."""
-    for i in range(np.uintp(len(memory))):
-        memory[i, OLD] = memory[i, CHANGE]
-        memory[i, CHANGE] = 0.0
-
-
-@numba.njit(**INNER)
-def move_by_change(memory, coefficient):
-    """Move w along its change in the step before."""
-    for i in range(np.uintp(len(memory)) if coefficient != 0.0 else NULL):
-        memory[i, W] += coefficient * memory[i, OLD]
-        memory[i, CHANGE] += coefficient * memory[i, OLD]
-
-
 @cache
 def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, ...]:
-    """Return the functions that go along a row of features."""
+    """Return the functions that loop over a row of features."""
     dense = layout == "dense"
 
     @numba.njit(**INLINE)
@@ -117,7 +82,7 @@ def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, 
 
     @numba.njit(**INLINE)
     def products(memory, rows, t, all_parts):
-        """Return the products of a row with w and, with `all_parts`, with η and w − w_prev; from left to right."""
+        """Return the products of a row with w and, with `all_parts`, with η and w − w_prev."""
         begin, end = span(rows, t)
         if begin == end:
             return 0.0, 0.0, 0.0
@@ -138,7 +103,7 @@ def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, 
         if abs(on_w) * rows.largest <= LIMIT and abs(on_eta) * rows.largest <= LIMIT:
             return True
         begin, end = span(rows, t)
-        most = largest_of(rows.values, begin, end)
+        most = feature_rows.largest_of(rows.values, begin, end)
         return abs(on_w) * most <= LIMIT and abs(on_eta) * most <= LIMIT
 
     @numba.njit(**INLINE)
@@ -191,7 +156,7 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
     dense, ahead = layout == "dense", np.uintp(FAR_AHEAD[layout])
     passes = make_row_passes(layout, has_eta, has_change)
     span, products, stays_within, move, clear_change, list_places, fetch_row = passes
-    grow_traces: Any = make_grow_traces(rule)
+    grow_traces: Any = feature_rows.make_grow_traces(rule)
 
     @numba.njit(**INLINE)
     def forget_change(memory, counts, changed):
@@ -202,21 +167,19 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
 
     @numba.njit(**INLINE)
     def row_of(rows, t):
-        """Return a row as `dot` reads it."""
+        """Return a row as `feature_rows` defines it."""
         begin, end = span(rows, t)
         return rows.indices, rows.values, begin, end, dense
 
     def steps(state, constants, x, x_next, columns, begin):
-        """Make a step for every row from `begin` on; return the first row not made, or how many rows there are.
+        """Make a step for each row from `begin` on; return the row at which they stopped, or the number of rows.
 
-        A row is not made where a move or the scale of η leaves its bounds, or η is forgotten. The row of x' is not
-        looked at where its discount is 0.
+        Steps stop where a move or the scale of η would leave its bounds, or the step resets η to 0. The row of x' is
+        not read where its discount is 0.
 
-        state      what is changed: the arrays of `SingleMemory`
-        constants  alpha and zeta, the rule's own parameters, and whether the ratio of the x half is 1
+        state      the arrays of `SingleMemory`, which change;  constants  those of `SingleMemory`
         x, x_next  in the order of `FeatureRows`
-        columns    reward, discount and rho (n,); pi and mu, (n,) or (0,); the factor of the schedule, (n,) or (1,);
-                   where an episode was cut, (n,) or (0,); and deltas (n,), to be filled with the TD errors
+        columns    reward, discount and rho (n,), then the columns of `SingleMemory.advance`
         """
         memory, scale, counts, changed = state[:4]
         traces, x, x_next = TraceArrays(*state[4:]), FeatureRows(*x), FeatureRows(*x_next)
@@ -242,25 +205,25 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
                 if not grow_traces(traces, half, dense or counts[DENSE] > 0, own, row_of(x, t), alpha, rho[t]):
                     break
                 if asks_z:
-                    z_eta = eta_scale * eta_along(memory, trace_row(traces, 1 - half, at_z))
+                    z_eta = eta_scale * feature_rows.eta_along(memory, feature_rows.trace_row(traces, 1 - half, at_z))
                 if asks_b:
-                    b_eta = eta_scale * eta_along(memory, trace_row(traces, 1 - half, at_b))
+                    b_eta = eta_scale * feature_rows.eta_along(memory, feature_rows.trace_row(traces, 1 - half, at_b))
             if has_products:
-                row, z = row_of(x, t), trace_row(traces, 1 - half, at_z)
-                x_x, x_z, z_z = dot(row, row), dot(row, z), dot(z, z)
-                x_to_next = dot(row, row_of(x_next, t)) if goes_on else 0.0
-                next_next = dot(row_of(x_next, t), row_of(x_next, t)) if goes_on else 0.0
+                row, z = row_of(x, t), feature_rows.trace_row(traces, 1 - half, at_z)
+                x_x, x_z, z_z = feature_rows.dot(row, row), feature_rows.dot(row, z), feature_rows.dot(z, z)
+                x_to_next = feature_rows.dot(row, row_of(x_next, t)) if goes_on else 0.0
+                next_next = feature_rows.dot(row_of(x_next, t), row_of(x_next, t)) if goes_on else 0.0
             given = alpha, zeta * alpha, rho[t], rho_x, discount[t], delta, x_eta, x_change
             traced = z_eta, b_eta, x_x, x_to_next, next_next, x_z, z_z
             w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z, eta_eta = coefficients(own, NULL, given + traced)
             if not stays_within(x, t, w_x, eta_x) or (goes_on and not stays_within(x_next, t, w_next, eta_next)):
                 break
             if has_traces:
-                z = trace_row(traces, 1 - half, at_z)
-                most = largest_of(z[1], z[2], z[3])
+                z = feature_rows.trace_row(traces, 1 - half, at_z)
+                most = feature_rows.largest_of(z[1], z[2], z[3])
                 if not (abs(w_z) * most <= LIMIT and abs(eta_z) * most <= LIMIT):
                     break
-            if has_momentum and not abs(w_change) * largest_change(memory) <= LIMIT:
+            if has_momentum and not abs(w_change) * np.abs(memory[:, CHANGE]).max() <= LIMIT:
                 break
             if shrinks:
                 shrunk = eta_scale * (1.0 + eta_eta)
@@ -268,7 +231,8 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
                     break
                 scale[0] = eta_scale = shrunk
             if has_momentum:
-                set_change_aside(memory)
+                memory[:, OLD] = memory[:, CHANGE]
+                memory[:, CHANGE] = 0.0
             elif has_change:
                 if t == first:
                     forget_change(memory, counts, changed)
@@ -277,7 +241,7 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
                     if discount[t - ONE] != 0.0:
                         clear_change(memory, x_next, t - ONE)
                 if has_traces:
-                    clear_along(memory, trace_row(traces, half, at_z))
+                    feature_rows.clear_along(memory, feature_rows.trace_row(traces, half, at_z))
             if w_x != 0.0:
                 move(memory, W, x, t, w_x)
             if goes_on and w_next != 0.0:
@@ -287,16 +251,17 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
             if has_eta and goes_on and eta_next != 0.0:
                 move(memory, ETA, x_next, t, eta_next / eta_scale)
             if has_traces:
-                z = trace_row(traces, 1 - half, at_z)
-                move_along(memory, W, z, w_z)
+                z = feature_rows.trace_row(traces, 1 - half, at_z)
+                feature_rows.move_along(memory, W, z, w_z)
                 if has_change:
-                    move_along(memory, CHANGE, z, w_z)
+                    feature_rows.move_along(memory, CHANGE, z, w_z)
                 if has_eta:
-                    move_along(memory, ETA, z, eta_z / eta_scale)
-                remember(traces.before, 0.0 if cut.size and cut[t] else discount[t], rho[t], pi, mu, t)
+                    feature_rows.move_along(memory, ETA, z, eta_z / eta_scale)
+                feature_rows.remember(traces.before, 0.0 if cut.size and cut[t] else discount[t], rho[t], pi, mu, t)
                 half = 1 - half
             if has_momentum:
-                move_by_change(memory, w_change)
+                memory[:, W] += w_change * memory[:, OLD]
+                memory[:, CHANGE] += w_change * memory[:, OLD]
             deltas[t] = delta
             t += ONE
         if t > first:
@@ -317,15 +282,17 @@ def step_kernel(rule: Rule, dense: bool) -> Any:
     steps: Any = stream_kernel(rule, "dense" if dense else "pairs")
 
     def step(state, constants, indices, values, next_indices, next_values, row, reward, discount, rho, pi, mu, factor):
-        """Make one step and return its TD error; NaN where a row is not sound, or `steps` does not make the step.
+        """Make one step and return its TD error; NaN if a row is not sound, or `steps` does not make the step.
 
-        row  (7,) room for the columns of `steps`
+        row  (7,) scratch for the columns of `steps`
         """
         p = len(state[0])
         if not dense:
-            indices, values = ordered_row(indices, values)
-            next_indices, next_values = ordered_row(next_indices, next_values)
-        if not (row_is_sound(indices, values, p) and row_is_sound(next_indices, next_values, p)):
+            indices, values = feature_rows.ordered_row(indices, values)
+            next_indices, next_values = feature_rows.ordered_row(next_indices, next_values)
+        if not (
+            feature_rows.row_is_sound(indices, values, p) and feature_rows.row_is_sound(next_indices, next_values, p)
+        ):
             return np.nan
         row[0], row[1], row[2], row[3], row[4], row[5] = reward, discount, rho, pi, mu, factor
         columns = row[0:1], row[1:2], row[2:3], row[3:4], row[4:5], row[5:6], row[0:0] != 0.0, row[6:7]

@@ -1,10 +1,10 @@
 """The traced lane kernel: for rules with traces, products of features, momentum or a metric, and for long rows.
 
-A step is made in passes: each row that a vector touches is one pass over the lanes, and the sums that the rule needs
-stand in short arrays between the passes. Traces and metrics do not depend on the weights, so all lanes of a block share
+A step consists of passes: each row that a vector touches is one pass over the lanes, and short arrays hold the sums
+that the rule needs between the passes. Traces and metrics do not depend on the weights, so all lanes of a block share
 them: settings are grouped by the parameters that their traces read.
 
-One kernel serves all tasks: nothing in it depends on the shape of the features.
+One kernel serves all tasks, because it does not depend on the shape of the features.
 """
 
 from collections import namedtuple
@@ -24,11 +24,16 @@ from gradient_dd.engine.kernels.compiler import (
     keep,
     use_widest_vectors,
 )
-from gradient_dd.engine.kernels.errors import lanes_of, take_any_errors
-from gradient_dd.engine.kernels.rows import Step
+from gradient_dd.engine.kernels.rows import Step, lanes_of, take_any_errors
 from gradient_dd.engine.kernels.rules import describe_kernel
 from gradient_dd.engine.kernels.state import ETA_SUMS, call_step, read_memory, shrink_eta
-from gradient_dd.engine.kernels.vectors import B_TRACE, Z, make_advance_traces, product, products_ahead, set_directions
+from gradient_dd.engine.kernels.vectors import (
+    make_advance_traces,
+    product,
+    products_ahead,
+    set_directions,
+    trace_place,
+)
 from gradient_dd.engine.reference import PRODUCTS
 from gradient_dd.learners import MOVES, Rule
 
@@ -63,12 +68,12 @@ def make_call_rule(rule: Rule) -> Any:
 # Passes over the lanes ---------------------------------------------------------------------------------------------
 
 
-# A pass promises that its rows are disjoint, and ends with a barrier, because a row has another scope in the next one.
+# A pass promises that its rows are disjoint. It ends with a barrier, because a row has another scope in the next pass.
 SCOPES = ["sums", "row0", "row1", "row2", "row3"]
 load_sums, store_sums = disjoint("sums", SCOPES)
 load_row, store_row = disjoint("row0", SCOPES)
 (load_1, store_1), (load_2, store_2), (load_3, store_3) = (disjoint(scope, SCOPES) for scope in SCOPES[2:])
-FOUR = np.uintp(4)  # rows of a trace that one pass over the lanes takes together
+FOUR = np.uintp(4)  # rows of a trace in one pass over the lanes
 
 
 @numba.njit(**INLINE)
@@ -141,10 +146,10 @@ def sum_along(sums, array, lanes, which, B):
 
 
 @numba.njit(**INLINE)
-def move_along_z(array, lanes, coefficients, B):
-    """Move all lanes along the trace z."""
+def move_along(array, lanes, which, coefficients, B):
+    """Move all lanes along a trace."""
     use_widest_vectors()
-    base, count = np.uintp(0), np.uintp(lanes.counts[0])
+    base, count = which * np.uintp(lanes.marks.size >> 1), np.uintp(lanes.counts[which])
     whole = count - count % FOUR
     for i in range(np.uintp(0), whole, FOUR):
         r0, r1, r2, r3, z0, z1, z2, z3 = four_entries(lanes, base, i, B)
@@ -162,10 +167,10 @@ def move_along_z(array, lanes, coefficients, B):
 
 @numba.njit(**INLINE)
 def repeat_change(lanes, coefficients, B):
-    """Move w along its last change, and let that be the beginning of the next one."""
+    """Move w along its last change, with which the next change begins."""
     use_widest_vectors()
     for row in range(np.uintp(lanes.change.size) // B):
-        begin = row * B  # a range in steps of B could fail, and the compiler would count references in every step
+        begin = row * B  # a range in steps of B could fail, so the compiler would count references in every step
         for lane in range(B):
             again = load_sums(coefficients, lane) * load_row(lanes.change, begin + lane)
             store_row(lanes.change, begin + lane, again)
@@ -174,9 +179,10 @@ def repeat_change(lanes, coefficients, B):
 
 
 def make_read(rule: Rule) -> Any:
-    """Compile `read`, which sums over rows what the rule asks of each lane, and returns what all lanes share."""
+    """Compile `read`, which computes the sums of each lane that the rule uses, and returns the SHARED signals."""
     asks_x_eta, asks_z_eta, asks_b_eta = (name in rule.arguments for name in ETA_SUMS)
     asks_products = bool(set(PRODUCTS) & set(rule.arguments))
+    z, b = (np.uintp(trace_place(rule, name)) for name in ("z", "b"))
 
     @numba.njit(**INLINE)
     def read(lanes, table, step, scratch):
@@ -195,14 +201,15 @@ def make_read(rule: Rule) -> Any:
                 x_next += table.x[j] * table.x_next[j]
                 next_next += table.x_next[j] * table.x_next[j]
         if asks_z_eta:
-            sum_along(scratch.z_eta, lanes.eta, lanes, Z, B)
+            sum_along(scratch.z_eta, lanes.eta, lanes, z, B)
         if asks_b_eta:
-            sum_along(scratch.b_eta, lanes.eta, lanes, B_TRACE, B)
+            sum_along(scratch.b_eta, lanes.eta, lanes, b, B)
         if asks_products:
-            for i in range(np.uintp(lanes.counts[0])):
-                value = lanes.vectors[lanes.places[i]]
+            base = z * np.uintp(lanes.marks.size >> 1)
+            for i in range(np.uintp(lanes.counts[z])):
+                value = entry(lanes, base, i)[1]
                 z_z += value * value
-            x_z = product(table, step.first, step.width, lanes.vectors)
+            x_z = product(table, step.first, step.width, lanes.vectors, base)
         return table.rho[o], table.rho_x[o], table.discount[o], x_x, x_next, next_next, x_z, z_z
 
     return read
@@ -211,12 +218,12 @@ def make_read(rule: Rule) -> Any:
 def make_move_weights(rule: Rule) -> Any:
     """Compile `move_weights`, which moves w and η of all lanes along x, x', z and the last change of w.
 
-    A rule without traces or momentum makes one move of w, by the sum of both its coefficients × directions.
+    A plain rule makes one move of w, by the sum of both coefficients × directions.
     """
     w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z = (
         move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z")
     )
-    plain, natural = rule.is_plain, rule.natural
+    plain, natural, z = rule.is_plain, rule.natural, np.uintp(trace_place(rule, "z"))
 
     @numba.njit(**INLINE)
     def move_w(lanes, begin, coefficients, value, B):
@@ -249,22 +256,22 @@ def make_move_weights(rule: Rule) -> Any:
                 if eta_next:
                     move_row(lanes.eta, begin, scratch.eta_next, x_next, B)
         if w_z:
-            move_along_z(lanes.w, lanes, scratch.w_z, B)
+            move_along(lanes.w, lanes, z, scratch.w_z, B)
         if eta_z:
-            move_along_z(lanes.eta, lanes, scratch.eta_z, B)
+            move_along(lanes.eta, lanes, z, scratch.eta_z, B)
 
     return move_weights
 
 
 def make_write_change(rule: Rule) -> Any:
-    """Compile `write_change`, which writes x·(w − w_prev) of the coming x: its products with all directions."""
+    """Compile `write_change`, which writes x·(w − w_prev) of the coming x: its products with all directions of w."""
     w_x, w_next, w_z, w_change = (move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change"))
-    CHANGE, natural = state.field_begins(rule)["memory_x_change"], rule.natural
+    CHANGE, natural, z = state.field_begins(rule)["memory_x_change"], rule.natural, np.uintp(trace_place(rule, "z"))
 
     @numba.njit(**INLINE)
     def write_change(lanes, table, step, scratch):
         use_widest_vectors()
-        coming, width, B = step.coming, step.width, step.B
+        coming, width, B, none = step.coming, step.width, step.B, np.uintp(0)
         if w_change:  # the change is a vector of its own
             changes = lanes.fields[CHANGE : CHANGE + B]
             set_all(changes, 0.0, B)
@@ -272,11 +279,11 @@ def make_write_change(rule: Rule) -> Any:
                 add_row(changes, lanes.change, table.rows[i] * B, table.x[i], B)
             return
         if natural:
-            with_x = product(table, coming, width, scratch.along)
-            with_next = product(table, coming, width, scratch.along_next)
+            with_x = product(table, coming, width, scratch.along, none)
+            with_next = product(table, coming, width, scratch.along_next, none)
         else:
             with_x, with_next = products_ahead(table, step.first, coming, width)
-        with_z = product(table, coming, width, lanes.vectors) if w_z else 0.0
+        with_z = product(table, coming, width, lanes.vectors, z * np.uintp(lanes.marks.size >> 1)) if w_z else 0.0
         for lane in range(B):
             change = 0.0
             if w_x:
@@ -290,28 +297,12 @@ def make_write_change(rule: Rule) -> Any:
     return write_change
 
 
-def make_take_step(rule: Rule) -> Any:
-    """Compile `take_step`: one step of all lanes. It returns how many scales of η left their range."""
-    advance_traces, read, call_rule = make_advance_traces(rule), make_read(rule), make_call_rule(rule)
-    move_weights, write_change = make_move_weights(rule), make_write_change(rule)
-    asks_change = "x_change" in rule.arguments
-
-    @numba.njit(**INLINE)
-    def take_step(lanes, table, step, scratch):
-        advance_traces(lanes, table, step)
-        outside = call_rule(lanes.fields, scratch, step.B, read(lanes, table, step, scratch))
-        move_weights(lanes, table, step, scratch)
-        if asks_change:
-            write_change(lanes, table, step, scratch)
-        return outside
-
-    return take_step
-
-
 @cache
 def traced_kernel(rule: Rule) -> Any:
     """Compile `kernel(column, segments, table, measure, lanes, errors)` for a rule."""
-    take_step, after_tiny = make_take_step(rule), state.AFTER_TINY if rule.is_plain else 1.0
+    advance_traces, read, call_rule = make_advance_traces(rule), make_read(rule), make_call_rule(rule)
+    move_weights, write_change = make_move_weights(rule), make_write_change(rule)
+    asks_change, after_tiny = "x_change" in rule.arguments, state.AFTER_TINY if rule.is_plain else 1.0
 
     def kernel(column, segments, table, measure, lanes, errors):
         use_widest_vectors()
@@ -322,7 +313,13 @@ def traced_kernel(rule: Rule) -> Any:
             state.set_step_sizes(lanes, segments.factor[s], B, state.STRIDE)
             while t < np.uintp(segments.end[s]):
                 outcome, coming = np.uintp(column[t]), np.uintp(column[t + np.uintp(1)])
-                if take_step(lanes, table, Step(outcome, outcome * width, coming * width, width, B), scratch):
+                step = Step(outcome, outcome * width, coming * width, width, B)
+                advance_traces(lanes, table, step)
+                outside = call_rule(lanes.fields, scratch, B, read(lanes, table, step, scratch))
+                move_weights(lanes, table, step, scratch)
+                if asks_change:
+                    write_change(lanes, table, step, scratch)
+                if outside:
                     state.rescale(lanes.eta, lanes.fields, B, after_tiny)
                 t += np.uintp(1)
             if segments.point[s] >= 0 or segments.last[s]:

@@ -1,10 +1,10 @@
-"""Vectors that all lanes of a block share, because no weight is in them: features, traces, directions of natural rules.
+"""Vectors that all lanes of a block share, because they do not depend on the weights: features, traces, directions.
 
 A trace is a vector with the list of its non-zeros. An entry below SMALLEST of the largest one is dropped: it is less
-than the rounding of the largest, and both will decay by the same factors, so it stays so.
+than the rounding of the largest, and stays so, because both decay by the same factors.
 
-A natural rule moves w along M⁻¹x and M⁻¹x', M = (ε I + Σ x xᵀ) / (n + 1) after n steps. Its metric is a flat array: n,
-then the matrix (ε I + Σ x xᵀ)⁻¹, which the formula of Sherman and Morrison brings up to date.
+A natural rule moves w along M⁻¹x and M⁻¹x', where M = (ε I + Σ x xᵀ) / (n + 1) after n steps. Its metric is a flat
+array: n, then the matrix (ε I + Σ x xᵀ)⁻¹, which the Sherman-Morrison formula updates.
 """
 
 from typing import Any
@@ -15,19 +15,17 @@ import numpy as np
 from gradient_dd.engine.kernels.compiler import INLINE, INNER, compile_source, use_widest_vectors
 from gradient_dd.engine.reference import Before
 from gradient_dd.learners import Rule
-from gradient_dd.learners.trace import Trace
 
 SMALLEST = 2.0**-53
-Z, B_TRACE = np.uintp(0), np.uintp(1)  # which of the two traces
 
 
 @numba.njit(**INLINE)
-def product(table, first, width, vector):
-    """Return x·vector, x being that of the rows from `first` on."""
+def product(table, first, width, vectors, base):
+    """Return x·v, where x is given by its rows from `first` on, and v begins at `base` in `vectors`."""
     total = 0.0
     for j in range(first, first + width):
         if table.x[j] != 0.0:
-            total += table.x[j] * vector[table.rows[j]]
+            total += table.x[j] * vectors[base + table.rows[j]]
     return total
 
 
@@ -50,14 +48,13 @@ def products_ahead(table, first, coming, width):
 @numba.njit(**INLINE)
 def decay_trace(lanes, which, decay):
     """Multiply a trace by its decay, and drop the entries that have become too small."""
-    p = np.uintp(lanes.marks.size >> 1)
-    base, listed, largest = which * p, np.uintp(0), 0.0
+    base, listed, largest = which * np.uintp(lanes.marks.size >> 1), np.uintp(0), 0.0
     bound = SMALLEST * abs(decay) * lanes.sizes[which]
     for i in range(np.uintp(lanes.counts[which])):
         row = lanes.places[base + i]
         value = lanes.vectors[base + row] * decay
         size = abs(value)
-        if not size <= bound:  # written so that what is not a number stays, and is seen
+        if not size <= bound:  # so that NaN stays, and is seen
             lanes.places[base + listed] = row
             lanes.vectors[base + row] = value
             largest = max(largest, size)
@@ -84,45 +81,41 @@ def add_features(lanes, which, gain, table, step):
             lanes.sizes[which] = max(lanes.sizes[which], abs(lanes.vectors[base + row]))
 
 
-def make_numbers(rule: Rule, trace: Trace, first: int = 0) -> Any:
-    """Compile `numbers`: decay and gain of a trace; its new memory is written, from place `first` on."""
-    memory = {name: f"memory[{first + i}]" for i, name in enumerate(trace.memory)}
-    names = {name: f"shared[{i}]" for i, name in enumerate(rule.own_parameters)} | memory
+def trace_place(rule: Rule, name: str) -> int:
+    """Return the place of the trace "z" or "b" among the traces of a rule; 0 if the rule does not have it."""
+    return next((k for k, trace in enumerate(rule.traces) if trace.name == name), 0)
+
+
+def make_numbers(rule: Rule) -> Any:
+    """Compile `numbers`, which returns the decay and the gain of trace `which`, and updates the trace's `memory`."""
+    lines, steps = ["def numbers(which, shared, before, memory, alpha, rho, x_trace):"], {}
+    names = {name: f"shared[{i}]" for i, name in enumerate(rule.own_parameters)}
     names |= {f"{name}_before": f"before[{i}]" for i, name in enumerate(Before._fields)}
-    lines = [
-        "def numbers(shared, before, memory, alpha, rho, x_trace):",
-        f"    {', '.join(['decay', 'gain', *memory.values()])} = "
-        f"step({', '.join(names.get(name, name) for name in trace.arguments)})",
-        "    return decay, gain",
-    ]
-    return numba.njit(compile_source("\n".join(lines), {"step": numba.njit(trace.step, **INLINE)}), **INLINE)
+    for k, trace in enumerate(rule.traces):
+        memory = {name: f"memory[{i}]" for i, name in enumerate(trace.memory)}
+        arguments = ", ".join((names | memory).get(name, name) for name in trace.arguments)
+        lines += [
+            f"    if which == {k}:",
+            f"        {', '.join(['decay', 'gain', *memory.values()])} = step_{k}({arguments})",
+            "        return decay, gain",
+        ]
+        steps[f"step_{k}"] = numba.njit(trace.step, **INLINE)
+    return numba.njit(compile_source("\n".join([*lines, "    return 1.0, 0.0"]), steps), **INLINE)
 
 
 def make_advance_traces(rule: Rule) -> Any:
-    """Compile `advance_traces`, which makes this step's x a part of every trace."""
-    first = np.cumsum([0, *(len(trace.memory) for trace in rule.traces)])  # places of what the traces remember
-    numbers = {trace.name: make_numbers(rule, trace, begin) for trace, begin in zip(rule.traces, first, strict=False)}
-    has_z, has_b = "z" in numbers, "b" in numbers
-    of_z: Any = numbers.get("z")
-    of_b: Any = numbers.get("b")
-    feeds_back = "x_trace" in rule.trace_arguments
+    """Compile `advance_traces`, which adds this step's x to every trace."""
+    count, numbers, feeds_back = len(rule.traces), make_numbers(rule), "x_trace" in rule.trace_arguments
 
     @numba.njit(**INLINE)
     def advance_traces(lanes, table, step):
-        alpha, rho = lanes.fields[0], table.rho[step.outcome]
-        if has_z:
-            x_trace = product(table, step.first, step.width, lanes.vectors) if feeds_back else 0.0
-            decay, gain = of_z(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
-            decay_trace(lanes, Z, decay)
-            add_features(lanes, Z, gain, table, step)
-        if has_b:
-            x_trace = 0.0
-            if feeds_back:
-                x_trace = product(table, step.first, step.width, lanes.vectors[lanes.marks.size >> 1 :])
-            decay, gain = of_b(lanes.shared, lanes.before, lanes.memory, alpha, rho, x_trace)
-            decay_trace(lanes, B_TRACE, decay)
-            add_features(lanes, B_TRACE, gain, table, step)
-        goes_on = 1.0 if table.discount[step.outcome] != 0.0 else 0.0  # all that is before is 0 where an episode starts
+        alpha, rho, p = lanes.fields[0], table.rho[step.outcome], np.uintp(lanes.marks.size >> 1)
+        for which in range(np.uintp(count)):
+            x_trace = product(table, step.first, step.width, lanes.vectors, which * p) if feeds_back else 0.0
+            decay, gain = numbers(which, lanes.shared, lanes.before, lanes.memory[which], alpha, rho, x_trace)
+            decay_trace(lanes, which, decay)
+            add_features(lanes, which, gain, table, step)
+        goes_on = 1.0 if table.discount[step.outcome] != 0.0 else 0.0  # all of `before` is 0 where an episode starts
         lanes.before[0] = table.discount[step.outcome]
         lanes.before[1] = goes_on * rho
         lanes.before[2] = goes_on * lanes.pi[step.outcome]
@@ -151,26 +144,19 @@ def combine(metric, rows, values, span, scale, direction):
                 direction[i] += value * metric[begin + i]
 
 
-@numba.njit(**INLINE)
-def observe(metric, rows, x, span, direction):
-    """Take x into the metric; `direction` is scratch, (p,)."""
-    use_widest_vectors()
-    p, size = np.uintp(direction.size), 1.0
-    combine(metric, rows, x, span, 1.0, direction)
-    for j in range(span[0], span[1]):
-        if x[j] != 0.0:
-            size += x[j] * direction[rows[j]]
-    for i in range(p):
-        begin, factor = np.uintp(1) + i * p, direction[i] / size
-        for j in range(p):
-            metric[begin + j] -= direction[j] * factor
-    metric[0] += 1.0
-
-
 @numba.njit(**INNER)
 def set_directions(metric, rows, x, x_next, span, along, along_next):
-    """Take x into the metric, then set `along` (p,) to M⁻¹x and `along_next` to M⁻¹x'."""
+    """Add x to the metric, then set `along` (p,) to M⁻¹x and `along_next` to M⁻¹x'."""
     use_widest_vectors()
-    observe(metric, rows, x, span, along)
+    p, size = np.uintp(along.size), 1.0
+    combine(metric, rows, x, span, 1.0, along)
+    for j in range(span[0], span[1]):
+        if x[j] != 0.0:
+            size += x[j] * along[rows[j]]
+    for i in range(p):
+        begin, factor = np.uintp(1) + i * p, along[i] / size
+        for j in range(p):
+            metric[begin + j] -= along[j] * factor
+    metric[0] += 1.0
     combine(metric, rows, x, span, metric[0] + 1.0, along)
     combine(metric, rows, x_next, span, metric[0] + 1.0, along_next)

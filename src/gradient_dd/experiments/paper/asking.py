@@ -1,6 +1,6 @@
 """The questions that claims on the walk and on the Boyan chain ask, each under several ways of tuning.
 
-as the paper has it       Gradient-DD with κ = 1, TD and TDRC choose a step size; GTD2 and TDC choose ζ besides
+as the paper has it       Gradient-DD with κ = 1, TD and TDRC choose a step size; GTD2 and TDC choose ζ too
 ζ = 1 for GTD2 and TDC    every learner chooses a step size only
 tuned alike               every learner chooses among as many settings: a step size and ζ, or κ
 tuned fully               every learner spends the same budget of a search over all parameters it has (`studies`)
@@ -8,37 +8,35 @@ tuned fully               every learner spends the same budget of a search over 
 lower        ratio of mean errors below 1
 as good      below 1.25
 much faster  below 0.8, by the mean error and by the episodes to a tenth of the initial error
-insensitive  worst over best value of a parameter below 2; both are found on the runs to select on
+insensitive  worst over best value of a parameter below 2; both are found on tuning runs
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.experiments.claims import Ask
 from gradient_dd.experiments.paper.figures import PLAIN_DD
-from gradient_dd.experiments.tuning import StudyEvidence, TunedSetting
-from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, ClaimQuestion, Pair
+from gradient_dd.experiments.tuning import ByStudy, StudyEvidence, TunedSetting
+from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, SUFFIXES, Ask, ClaimQuestion, Pair
 from gradient_dd.report.figure import NAMES, Line
 from gradient_dd.studies.intervals import DRAWS, Interval, ratio_interval, resamples
 from gradient_dd.studies.store import Store
 
 AS_GOOD, INSENSITIVE = 1.25, 2.0  # bounds of ratios
-WITHIN = 2.0  # times the best error: what counts as a good step size
-MUCH = 1 / AS_GOOD  # below it "much faster": beyond what counts as as good
-CONVERGED = 0.1  # of the initial error: below it a run has converged as far as a finite one can show
+WITHIN = 2.0  # times the best error: a good step size
+CONVERGED = 0.1  # of the initial error: a run below it has converged as far as a finite run can show
 NEGLIGIBLE = 1.1  # times the cost of GTD2
-SPEED = "mean_error", ("mean_error", "last100")  # the measure of speed; tuned for it, and for the end
+GOALS = ("last100", "mean_error")  # the final error, and the mean error over the run
 
 
 class Criterion(NamedTuple):
     """What must hold of the ratio of two learners' errors: on which side of a bound, by which measure, tuned for what.
 
-    `together` names one judgement for all that is tuned for; without a name each goal has a judgement of its own.
+    `together` names one judgement for every goal of tuning; without a name each goal has a judgement of its own.
     """
 
     words: str
@@ -49,26 +47,27 @@ class Criterion(NamedTuple):
     together: str = ""
 
 
+def of_speed(words: str, side: str = "below", bound: float = 1.0, measure: str = "mean_error") -> Criterion:
+    """Return a criterion of the speed, tuned for the mean error and for the final error."""
+    return Criterion(words, side, bound, measure, ("mean_error", "last100"))
+
+
 LOWER = Criterion("lower: ratio of errors below 1")
 AS_GOOD_AS = Criterion("as good: ratio of errors below 1.25", bound=AS_GOOD)
-AS_GOOD_OVER_ALL = AS_GOOD_AS._replace(measure="mean_error", tuned_for=("mean_error",))
+BOTH_AS_GOOD = AS_GOOD_AS, AS_GOOD_AS._replace(measure="mean_error", tuned_for=("mean_error",))
 BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD)
 GROWS = Criterion("the ratio grows from each size to the next", "above")
 ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
-SPEED_GROWS = Criterion("the ratio of mean errors grows from each size to the next", "above", 1.0, *SPEED)
-FASTER = Criterion("lower mean error, tuned for it and for the final error", "below", 1.0, *SPEED)
-MUCH_FASTER = Criterion(
+SPEED_GROWS = of_speed("the ratio of mean errors grows from each size to the next", "above")
+FASTER = of_speed("lower mean error, tuned for it and for the final error")
+MUCH_FASTER = of_speed(
     "mean error, and episodes to a tenth of the initial error, below 0.8 of theirs, tuned for the mean "
     "and for the final error",
-    "below",
-    MUCH,
-    *SPEED,
+    bound=1 / AS_GOOD,
 )
-AS_FAST_AS = Criterion("as good in the mean error, tuned for it and for the final error", "below", AS_GOOD, *SPEED)
-SLOWER_AT_FIRST = FASTER._replace(
-    words="higher error over the first twentieth, tuned for the mean and for the final error",
-    side="above",
-    measure="early",
+AS_FAST_AS = of_speed("as good in the mean error, tuned for it and for the final error", bound=AS_GOOD)
+SLOWER_AT_FIRST = of_speed(
+    "higher error over the first twentieth, tuned for the mean and for the final error", "above", measure="early"
 )
 
 WHOLE = {learner: Line(label, learner) for learner, label in NAMES.items()}
@@ -76,32 +75,22 @@ AS_PRINTED = WHOLE | {"gradient_dd": Line("Gradient-DD", "gradient_dd", PLAIN_DD
 ONE_ZETA = AS_PRINTED | {
     learner: Line(f"{NAMES[learner]}, ζ = 1", learner, (("zeta", 1.0),)) for learner in ("gtd2", "tdc")
 }
-
-PLAIN = "ζ = 1 for GTD2 and TDC"
-TUNINGS = {  # what is appended to the name of the study, and the line of each learner
-    MAIN: ("", AS_PRINTED),
-    PLAIN: ("", ONE_ZETA),
-    ALIKE: ("-alike", WHOLE),
-    FULLY: ("-fully", WHOLE),
-}
+TUNINGS = {MAIN: AS_PRINTED, "ζ = 1 for GTD2 and TDC": ONE_ZETA, ALIKE: WHOLE, FULLY: WHOLE}  # the line of each learner
 WAYS = (MAIN, ALIKE, FULLY)
-WITH_ONE_ZETA = (MAIN, PLAIN, ALIKE, FULLY)
-
-ByStudy = dict[str, StudyEvidence]
 
 
 def tuned_ways(
     evidence: ByStudy, tunings: Iterable[str], *studies: str
 ) -> Iterator[tuple[str, dict[str, Line], list[StudyEvidence]]]:
-    """Yield for each way of tuning its name, the line of each learner, and the evidence of the studies.
+    """Yield for each way of tuning its name, the line of each learner, and the evidence of the studies' companions.
 
-    That is their companions with this tuning; a study that has none stands for itself. A way that none of them has, as
-    in a first look, is left out.
+    A study without a companion stands for itself. A way of tuning without any companion, as in a first look, is left
+    out.
     """
     for tuning in tunings:
-        suffix, lines = TUNINGS[tuning]
+        suffix = SUFFIXES.get(tuning, "")
         if any(study + suffix in evidence for study in studies):
-            yield tuning, lines, [evidence.get(study + suffix) or evidence[study] for study in studies]
+            yield tuning, TUNINGS[tuning], [evidence.get(study + suffix) or evidence[study] for study in studies]
 
 
 class Side(NamedTuple):
@@ -113,13 +102,13 @@ class Side(NamedTuple):
     label: str = ""
 
     def choose(self, one: StudyEvidence, lines: dict[str, Line], case: str, goal: str) -> TunedSetting:
-        """Return what the line selects on a case."""
+        """Return the setting that the line selects on a case."""
         line = self.line or lines[self.learner]
         return one.choose(case, replace(line, label=self.label or line.label), goal)
 
 
-def against(ours: Side, rivals: Sequence[Side], criterion: Criterion, tunings: tuple[str, ...] = WAYS) -> Ask:
-    """Return the questions whether ours over each rival meets a criterion, on every case of the rivals' study."""
+def against(ours: Side, rivals: Sequence[Side], criterion: Criterion, tunings: Iterable[str] = WAYS) -> Ask:
+    """Ask whether ours over each rival meets a criterion, on every case of the rivals' study."""
     studies = tuple(dict.fromkeys((ours.study, rivals[0].study)))
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
@@ -135,57 +124,57 @@ def against(ours: Side, rivals: Sequence[Side], criterion: Criterion, tunings: t
     return Ask(criterion.words, studies, questions)
 
 
-def versus(study: str, rivals: tuple[str, ...], criterion: Criterion, tunings: tuple[str, ...] = WAYS) -> Ask:
-    """Return the questions whether Gradient-DD over each rival meets a criterion, on every case of a study."""
-    return against(Side(study), [Side(study, rival) for rival in rivals], criterion, tunings)
-
-
-def much_faster(study: str, rivals: tuple[str, ...]) -> Ask:
-    """Ask whether Gradient-DD is much faster: by its mean error, and by the episodes it needs."""
-    by_episodes = MUCH_FASTER._replace(measure="episodes")
-    return together(*(versus(study, rivals, criterion) for criterion in (MUCH_FASTER, by_episodes)))
-
-
-def on_cases(words: str, studies: tuple[str, ...], asked: Callable[[StudyEvidence, str], list[ClaimQuestion]]) -> Ask:
-    """Return the questions that are asked of every case of studies."""
-
-    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
-        found = [evidence[study] for study in studies]
-        return [question for one in found for case in one.cases for question in asked(one, case)]
-
-    return Ask(words, studies, questions)
-
-
-def converges(*studies: str) -> Ask:
-    """Ask whether Gradient-DD ends below a tenth of the initial error, tuned as the paper has it."""
-
-    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
-        pair = Pair(found.choose(case, AS_PRINTED["gradient_dd"]), None, "last100")
-        return [ClaimQuestion("share", (pair,), "below", CONVERGED)]
-
-    return on_cases("ends below a tenth of the initial error", studies, asked)
-
-
 def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "last100") -> ClaimQuestion:
     """Return the question whether the ratio of a pair meets a criterion."""
     tuned_for = criterion.together or goal
     return ClaimQuestion("ratio", (pair,), criterion.side, criterion.bound, tuning=tuning, tuned_for=tuned_for)
 
 
-def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS) -> Ask:
-    """Return the questions whether rival / Gradient-DD grows from each size to the next, or from first to last."""
-    ours, others = Side(study), [Side(study, rival) for rival in rivals]
+def versus(study: str, rivals: Iterable[str], criterion: Criterion, tunings: Iterable[str] = WAYS) -> Ask:
+    """Ask whether Gradient-DD over each rival meets a criterion, on every case of a study."""
+    return against(Side(study), [Side(study, rival) for rival in rivals], criterion, tunings)
+
+
+def together(*asks: Ask) -> Ask:
+    """Ask all the questions of several, with the criterion of the first."""
+    studies = tuple(dict.fromkeys(study for ask in asks for study in ask.studies))
+    return Ask(asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask.questions(evidence)])
+
+
+def much_faster(study: str, rivals: tuple[str, ...]) -> Ask:
+    """Ask whether Gradient-DD is much faster: by its mean error, and by the episodes it needs."""
+    return together(*(versus(study, rivals, MUCH_FASTER._replace(measure=one)) for one in ("mean_error", "episodes")))
+
+
+def as_tuned(*studies: str) -> Ask:
+    """Ask whether κ = ζ = 1 is as good as tuning both by search, in the final and the mean error."""
+    one = Line("Gradient-DD, κ = ζ = 1", "gradient_dd", PLAIN_DD)
+    asks = [
+        against(Side(f"{study}-one", line=one), [Side(study)], criterion, (FULLY,))
+        for criterion, study in product(BOTH_AS_GOOD, studies)
+    ]
+    return replace(together(*asks), studies=studies)
+
+
+def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
+    """Ask whether Gradient-DD is lower than TD in the measure it is tuned for, and whether its mean error is lower."""
+    criteria = [Criterion(words, measure=goal, tuned_for=(goal,), together="what is measured") for goal in GOALS]
+    asks = [versus(study, ("td",), criterion) for study, criterion in product(studies, criteria)]
+    return together(*asks, *(versus(study, ("td",), Criterion(words, measure="mean_error")) for study in studies))
+
+
+def grows(study: str, *rivals: str, criterion: Criterion = GROWS) -> Ask:
+    """Ask whether rival / Gradient-DD grows from each size to the next, or from the smallest to the largest."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
         for tuning, lines, (one,) in tuned_ways(evidence, WAYS, study):
             cases = sorted(one.cases, key=one.size)
             steps = [(cases[0], cases[-1])] if criterion is ENDS_GROW else list(pairwise(cases))
-            for goal, other in product(criterion.tuned_for, others):
+            for goal, rival in product(criterion.tuned_for, rivals):
+                ours, theirs = lines["gradient_dd"], lines[rival]
                 pairs = {
-                    case: Pair(
-                        ours.choose(one, lines, case, goal), other.choose(one, lines, case, goal), criterion.measure
-                    )
+                    case: Pair(one.choose(case, ours, goal), one.choose(case, theirs, goal), criterion.measure)
                     for case in cases
                 }
                 found += [
@@ -197,10 +186,20 @@ def grows(study: str, rivals: tuple[str, ...], criterion: Criterion = GROWS) -> 
     return Ask(criterion.words, (study,), questions)
 
 
-def together(*asks: Ask) -> Ask:
-    """Return all the questions of several, with the criterion of the first."""
-    studies = tuple(dict.fromkeys(study for ask in asks for study in ask.studies))
-    return Ask(asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask.questions(evidence)])
+def on_cases(words: str, asked: Callable[..., list[ClaimQuestion]], *studies: str, **how: Any) -> Ask:
+    """Ask the same of every case of studies; `how` goes to `asked`."""
+
+    def questions(evidence: ByStudy) -> list[ClaimQuestion]:
+        found = [evidence[study] for study in studies]
+        return [question for one in found for case in one.cases for question in asked(one, case, **how)]
+
+    return Ask(words, studies, questions)
+
+
+def ends_low(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
+    """Ask whether Gradient-DD ends below a tenth of the initial error, tuned as the paper has it."""
+    pair = Pair(found.choose(case, AS_PRINTED["gradient_dd"]), None, "last100")
+    return [ClaimQuestion("share", (pair,), "below", CONVERGED)]
 
 
 def values_of(parameter: str, values: tuple[float, ...], rho_mode: str = "R") -> tuple[Line, ...]:
@@ -213,148 +212,95 @@ def values_of(parameter: str, values: tuple[float, ...], rho_mode: str = "R") ->
 
 
 def ordered(found: StudyEvidence, case: str, lines: tuple[Line, ...], tuned_for: str = "last100") -> list[TunedSetting]:
-    """Return what each line selects, from the best mean on the selection runs to the worst."""
+    """Return the setting that each line selects, from the best mean on tuning runs to the worst."""
     chosen = [found.choose(case, line, tuned_for) for line in lines]
     return sorted(chosen, key=lambda one: one.selection_mean(tuned_for))
 
 
-def insensitive(study: str, lines: tuple[Line, ...]) -> Ask:
-    """Ask whether the tuned error hardly depends on what the lines differ in, in the final and the mean error."""
-
-    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
-        sorted_by = {goal: ordered(found, case, lines, goal) for goal in ("last100", "mean_error")}
-        return [
-            ClaimQuestion("ratio", (Pair(some[-1], some[0], goal),), "below", INSENSITIVE, tuned_for=goal)
-            for goal, some in sorted_by.items()
-        ]
-
-    return on_cases("worst over best value below 2", (study,), asked)
-
-
-def one_is_good(study: str, lines: tuple[Line, ...]) -> Ask:
-    """Ask whether κ = 1 is as good as the best κ."""
-    return on_cases(
-        BEST_KAPPA.words, (study,), lambda found, case: [ratio(one_over_best(found, case, lines), BEST_KAPPA)]
-    )
-
-
-def one_over_best(found: StudyEvidence, case: str, lines: tuple[Line, ...]) -> Pair:
-    """Return κ = 1 against the κ that is best on the selection runs."""
-    (one,) = (line for line in lines if dict(line.held)["kappa"] == 1.0)
-    return Pair(found.choose(case, one), ordered(found, case, lines)[0], "last100")
-
-
-def narrower_than(study: str, *rivals: str) -> Ask:
-    """Ask whether fewer step sizes are within twice the best error than for rivals, on the selection runs."""
-
-    def asked(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
-        return [counted(found, case, AS_PRINTED["gradient_dd"], AS_PRINTED[rival]) for rival in rivals]
-
-    return on_cases("fewer step sizes within twice the best error", (study,), asked)
-
-
-def counted(found: StudyEvidence, case: str, ours: Line, theirs: Line) -> ClaimQuestion:
-    """Return the question whether a line has fewer good step sizes than another."""
-    tables = [
-        np.stack([found.errors(case, one, "last100", fresh=False) for one in found.among(case, line.has, "last100")])
-        for line in (ours, theirs)
+def worst_over_best(found: StudyEvidence, case: str, among: tuple[Line, ...]) -> list[ClaimQuestion]:
+    """Ask whether the tuned error hardly depends on the lines' parameter, in the final and the mean error."""
+    sorted_by = {goal: ordered(found, case, among, goal) for goal in GOALS}
+    return [
+        ClaimQuestion("ratio", (Pair(some[-1], some[0], goal),), "below", INSENSITIVE, tuned_for=goal)
+        for goal, some in sorted_by.items()
     ]
-    runs = tables[0].shape[1]
+
+
+def one_over_best(found: StudyEvidence, case: str, among: tuple[Line, ...]) -> list[ClaimQuestion]:
+    """Ask whether κ = 1 is as good as the κ that is best on tuning runs."""
+    (one,) = (line for line in among if dict(line.held)["kappa"] == 1.0)
+    return [ratio(Pair(found.choose(case, one), ordered(found, case, among)[0], "last100"), BEST_KAPPA)]
+
+
+def fewer_step_sizes(found: StudyEvidence, case: str, than: tuple[str, ...]) -> list[ClaimQuestion]:
+    """Ask whether fewer step sizes are within twice the best error than for rivals, on tuning runs."""
+    return [counted(found, case, AS_PRINTED["gradient_dd"], AS_PRINTED[rival]) for rival in than]
+
+
+def counted(found: StudyEvidence, case: str, *lines: Line) -> ClaimQuestion:
+    """Return the question whether the first line has fewer good step sizes than the second."""
+    ours, theirs = (
+        np.stack([found.errors(case, one, "last100", fresh=False) for one in found.among(case, line, "last100")])
+        for line in lines
+    )
+    runs = ours.shape[1]
+    counts = [int(good_step_sizes(table, np.full((1, runs), 1 / runs))[0]) for table in (ours, theirs)]
 
     def answer(level: float) -> Interval:
         weights = resamples(runs, 0, DRAWS // 10)
-        gaps = good_step_sizes(tables[0], weights) - good_step_sizes(tables[1], weights)
+        gaps = good_step_sizes(ours, weights) - good_step_sizes(theirs, weights)
         low, high = np.quantile(gaps, [(1 - level) / 2, (1 + level) / 2])
         return Interval(float(counts[0] - counts[1]), float(low), float(high))
 
-    counts = [int(good_step_sizes(table, np.full((1, runs), 1 / runs))[0]) for table in tables]
     sides = [
         {"label": line.label, "learner": line.learner, "held": dict(line.held), "step_sizes": count}
-        for line, count in zip((ours, theirs), counts, strict=True)
+        for line, count in zip(lines, counts, strict=True)
     ]
-    text = f"step sizes within twice the best error, {ours.label} − {theirs.label}:"
+    text = f"step sizes within twice the best error, {lines[0].label} − {lines[1].label}:"
     facts = {"measure": "last100", "runs": runs, "ours": sides[0], "rival": sides[1], "text": text}
     return ClaimQuestion("count", (), "below", 0.0, answer=answer, facts=found.place(case) | facts)
 
 
 def good_step_sizes(errors: Array, weights: Array) -> Array:
-    """Return how many step sizes are within twice the best mean, (draws,).
+    """Return the number of step sizes within twice the best mean, (draws,).
 
-    errors: (alphas, runs); weights: (draws, runs), how much each run weighs.
+    errors: (alphas, runs); weights: (draws, runs), the weight of each run.
     """
     finite = np.isfinite(errors).all(axis=1)
     means = weights @ errors[finite].T
     return (means <= WITHIN * means.min(axis=1, keepdims=True)).sum(axis=1)
 
 
-def tapered_over_constant(tapered: str, constant: str) -> Ask:
-    """Ask whether Gradient-DD with tapered steps is lower than with constant ones, on the tasks that have both."""
-    ours, theirs = Side(tapered, label="Gradient-DD, tapered"), Side(constant, label="Gradient-DD, constant")
-    return against(ours, [theirs], LOWER)
+def cost(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
+    """Ask whether an update of Gradient-DD takes at most a tenth more than one of GTD2, on the largest task of a study.
 
-
-def as_good_as_natural(walk: str, natural: str) -> Ask:
-    """Ask whether Gradient-DD is as good as natural GTD2 and natural TDC on the same walk."""
-    rivals = [Side(natural, learner, WHOLE[learner]) for learner in ("natural_gtd2", "natural_tdc")]
-    return against(Side(walk), rivals, AS_GOOD_AS)
-
-
-def as_good_as_all(study: str, rivals: tuple[str, ...]) -> Ask:
-    """Ask whether Gradient-DD tuned by search is as good as every rival, in the final and the mean error."""
-    return together(*(versus(study, rivals, criterion, (FULLY,)) for criterion in (AS_GOOD_AS, AS_GOOD_OVER_ALL)))
-
-
-def as_tuned(*studies: str) -> Ask:
-    """Ask whether κ = ζ = 1 is as good as tuning both by search, in the final and the mean error."""
-    one = Line("Gradient-DD, κ = ζ = 1", "gradient_dd", PLAIN_DD)
-    asks = [
-        against(Side(f"{study}-one", line=one), [Side(study)], criterion, (FULLY,))
-        for criterion in (AS_GOOD_AS, AS_GOOD_OVER_ALL)
-        for study in studies
-    ]
-    return replace(together(*asks), studies=studies)
-
-
-def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
-    """Ask whether Gradient-DD is lower than TD in what is tuned for, and in the mean error if the final error is."""
-    same = "what is measured"
-    criteria = [Criterion(words, measure=goal, tuned_for=(goal,), together=same) for goal in ("last100", "mean_error")]
-    asks = [versus(study, ("td",), criterion) for study in studies for criterion in criteria]
-    return together(*asks, *(versus(study, ("td",), Criterion(words, measure="mean_error")) for study in studies))
-
-
-def costs_as_much(*studies: str) -> Ask:
-    """Ask whether an update of Gradient-DD takes at most a tenth more than one of GTD2, on the largest task of each.
-
-    These numbers are times of the study's own runs: they differ from machine to machine and from call to call.
+    The times of the study's own runs differ between machines and calls. Without any times nothing is asked.
     """
-    words = f"time of an update below {NEGLIGIBLE:g} times"
-    return Ask(words, studies, lambda evidence: [one for study in studies for one in cost(evidence[study])])
-
-
-def cost(found: StudyEvidence) -> list[ClaimQuestion]:
-    """Return the question for one study, or none where its runs took no times."""
-    case = max(found.cases, key=found.size)
-    times: dict[str, dict[int, float]] = {"gradient_dd": {}, "gtd2": {}}  # nanoseconds of an update by unit
-    with Store(found.results.path) as store:
-        for unit in store.units([found.results.tasks[case]], found.study.run_numbers):
-            for learner, (seconds, updates) in unit.facts["costs"].items():
-                times.setdefault(learner, {})[unit.id] = seconds / updates * 1e9
-    common = sorted(set(times["gradient_dd"]) & set(times["gtd2"]))  # what ran at the same time
-    if not common:
+    sides = ("gradient_dd", "gtd2")
+    if case != max(found.cases, key=found.size):
         return []
-    sides = []
-    for learner in ("gradient_dd", "gtd2"):
-        found.times[case, learner] = np.array([times[learner][unit] for unit in common])  # for the tables too
-        mean = float(found.times[case, learner].mean())
-        sides.append({"label": NAMES[learner], "learner": learner, "mean": mean})
+    with Store(found.results.path) as store:
+        units = [unit.facts["costs"] for unit in store.units([found.results.tasks[case]], found.study.run_numbers)]
+    both = [costs for costs in units if all(learner in costs for learner in sides)]  # what ran at the same time
+    if not both:
+        return []
+    for learner in sides:  # nanoseconds of an update; for the tables too
+        found.times[case, learner] = np.array([costs[learner][0] / costs[learner][1] * 1e9 for costs in both])
     pair = found.times[case, "gradient_dd"], found.times[case, "gtd2"]
+    ours, rival = (
+        {"label": NAMES[learner], "learner": learner, "mean": float(times.mean())}
+        for learner, times in zip(sides, pair, strict=True)
+    )
     text = f"time of an update over GTD2's, {found.study.name}"
-    facts = {"measure": "nanoseconds", "runs": len(common), "ours": sides[0], "rival": sides[1], "text": text}
-
-    def answer(level: float) -> Interval:
-        return ratio_interval(pair, level=level)
-
+    facts = {"measure": "nanoseconds", "runs": len(both), "ours": ours, "rival": rival, "text": text}
     return [
-        ClaimQuestion("time", (), "below", NEGLIGIBLE, tuned_for="", answer=answer, facts=found.place(case) | facts)
+        ClaimQuestion(
+            "time",
+            (),
+            "below",
+            NEGLIGIBLE,
+            tuned_for="",
+            answer=lambda level: ratio_interval(pair, level=level),
+            facts=found.place(case) | facts,
+        )
     ]

@@ -117,7 +117,7 @@ DRAWN = (
         "draws, which the theorem assumes, below along trajectories, as every experiment of the paper has them. "
         "Hatched: the mean diverges. Left of the dashed line the variance of the weights stays bounded too, and "
         "that is the limit that matters in practice. On the walk trajectories are faster, and unstable earlier.",
-        f"{DRAWN_IN}.maps:draw_stability_maps",
+        f"{DRAWN_IN}.rates:draw_stability_maps",
         tab="Stability",
     ),
     theory(
@@ -145,7 +145,7 @@ DRAWN = (
         "Tasks on which TD diverges. With independent draws Gradient-DD is as safe as GTD2, up to κα‖x‖² of about "
         "1 and more. Along trajectories it takes over TD's instability on random tasks, often at a small κα; on "
         "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
-        f"{DRAWN_IN}.maps:draw_safety",
+        f"{DRAWN_IN}.rates:draw_safety",
         tab="Off-policy cost",
     ),
     theory(

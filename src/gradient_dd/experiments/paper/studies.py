@@ -1,18 +1,16 @@
 """The studies of the paper, as data: its grids, its sizes, its scale.
 
 Several figures read one study. What the paper leaves open (docs/evidence/paper.md) is decided here: the episodes of
-the Boyan chain, the steps of Baird, TDC's wider grid, and which readings of Baird are run.
+the Boyan chain, the steps of Baird, TDC's wider grid, and the variants of Baird.
 
 The paper gives its learners unequal chances: GTD2 and TDC choose among five times as many settings as Gradient-DD, TD
-and TDRC. So each study has a companion of the same tasks and runs in which every learner has as many (`alike`). Other
-companions tune every learner over all its parameters by search (`fully`), tune Gradient-DD with κ = ζ = 1 in the same
-way (`at_one`), draw Baird's initial weights at random, or run Baird for longer. No figure shows them; claims are judged
-on them too. The store shares equal settings, so only the new ones run.
+and TDRC. Companions of a study, with the same tasks, give them equal chances: as many settings for each (`alike`), or
+the same budget of a search over all parameters each has (`fully`). Others tune Gradient-DD with κ = ζ = 1 (`at_one`),
+draw Baird's initial weights at random, or run Baird for longer. No figure shows them; claims are judged on them too.
+The store shares equal settings, so only the new ones run.
 
-Tuned fully, every learner spends the same budget of updates on all parameters it has: Gradient-DD on α, ζ and κ, TDRC
-on α, ζ and reg, gtd2_to_td on α, ζ and c, GTD2, TDC and HTD on α and ζ, TD on α alone.
-On-policy HTD is TD and ζ of HTD-DD makes no difference; along trajectories of a table HTD-DD is TD too. Those that are
-TD are left out, and HTD-DD on independent draws, because it keeps a trace.
+On-policy HTD is TD and ζ of HTD-DD makes no difference; along trajectories of a table HTD-DD is TD too. `fully` leaves
+out what is TD, and HTD-DD on independent draws, because it keeps a trace.
 """
 
 from dataclasses import fields, replace
@@ -46,19 +44,11 @@ def compared(alphas: tuple[float, ...]) -> tuple[Grid, ...]:
     )
 
 
-def walk(*sizes: int) -> tuple:
-    """Return tabular walks."""
-    return tuple(task("random_walk", n_states=m) for m in sizes)
-
-
-def boyan(*sizes: int) -> tuple:
-    """Return Boyan chains."""
-    return tuple(task("boyan_chain", n_features=p) for p in sizes)
-
-
+WALK_TASKS = tuple(task("random_walk", n_states=m) for m in WALK_SIZES)
+BOYAN_TASKS = tuple(task("boyan_chain", n_features=p) for p in BOYAN_SIZES)
 WALK = Study(
     "walk",
-    tasks=walk(*WALK_SIZES),
+    tasks=WALK_TASKS,
     grids=(
         *compared(WALK_ALPHAS),
         grid("gradient_dd", alpha=WALK_ALPHAS, zeta=ZETAS),
@@ -68,7 +58,7 @@ WALK = Study(
     episodes=WALK_EPISODES,
     runs=RUNS,
 )
-WALK_IID = replace(WALK, name="walk-iid", tasks=walk(20), grids=compared(WALK_ALPHAS), sampling="iid")
+WALK_IID = replace(WALK, name="walk-iid", tasks=WALK_TASKS[1:2], grids=compared(WALK_ALPHAS), sampling="iid")
 WALK_CONSTANT = replace(WALK_IID, name="walk-constant", schedule=constant, sampling="trajectory")
 WALK_LINEAR = replace(
     WALK, name="walk-linear", tasks=(task("random_walk", n_states=20, features="linear"),), grids=compared(WALK_ALPHAS)
@@ -76,13 +66,13 @@ WALK_LINEAR = replace(
 WALK_U = replace(
     WALK,
     name="walk-u",
-    tasks=walk(*WALK_SIZES[:2]),
+    tasks=WALK_TASKS[:2],
     grids=tuple(grid("gradient_dd", alpha=a, kappa=tuple(u / a for u in US)) for a in WALK_ALPHAS),
 )
 WALK_NATURAL = replace(
     WALK,
     name="walk-natural",
-    tasks=walk(20),
+    tasks=WALK_TASKS[1:2],
     grids=(
         grid("natural_gtd2", alpha=WALK_ALPHAS, zeta=ZETAS),
         grid("natural_tdc", alpha=WALK_ALPHAS, zeta=ZETAS),
@@ -91,7 +81,7 @@ WALK_NATURAL = replace(
 )
 BOYAN = Study(
     "boyan",
-    tasks=boyan(*BOYAN_SIZES),
+    tasks=BOYAN_TASKS,
     grids=(
         *compared(BOYAN_ALPHAS),
         grid("gradient_dd", alpha=BOYAN_ALPHAS, kappa=KAPPAS),
@@ -101,7 +91,7 @@ BOYAN = Study(
     episodes=BOYAN_EPISODES,
     runs=RUNS,
 )
-BOYAN_IID = replace(BOYAN, name="boyan-iid", tasks=boyan(50), grids=compared(BOYAN_ALPHAS), sampling="iid")
+BOYAN_IID = replace(BOYAN, name="boyan-iid", tasks=BOYAN_TASKS[1:2], grids=compared(BOYAN_ALPHAS), sampling="iid")
 BOYAN_CONSTANT = replace(BOYAN_IID, name="boyan-constant", schedule=constant, sampling="trajectory")
 BAIRD = Study(
     "baird",
@@ -132,22 +122,40 @@ PAPER_STUDIES = (
 )
 
 
-def evenly(low: float, high: float, count: int) -> tuple[float, ...]:
-    """Return `count` step sizes from low to high, at equal ratios."""
-    return tuple(low * (high / low) ** (i / (count - 1)) for i in range(count))
+BAIRD_FIVE_KAPPAS = (4.0**-2, 4.0**-1, 1.0, 4.0, 4.0**2)
+SELECTION_STARTS = range(1, 6)  # seeds of initial weights; settings are judged on others
+
+
+def with_starts(tasks: tuple, seeds: range) -> tuple:
+    """Return the same tasks with initial weights drawn from each seed."""
+    return tuple(task(one.name, **dict(one.parameters), start_seed=seed) for one in tasks for seed in seeds)
+
+
+BAIRD_STARTS = replace(
+    BAIRD, name="baird-starts", tasks=with_starts(BAIRD.tasks, SELECTION_STARTS), every=BAIRD_STEPS // 10, runs=2
+)
+BAIRD_LONG = replace(
+    BAIRD,
+    name="baird-long",
+    grids=tuple(one for one in BAIRD.grids if one.rho_mode == "R" and one.learner != "td"),
+    steps=5 * BAIRD_STEPS,
+    every=BAIRD_STEPS // 2,
+    runs=10,
+)
 
 
 def alike(study: Study, alphas: tuple[float, ...], zetas: tuple[float, ...], kappas: tuple[float, ...]) -> Study:
-    """Return a companion in which every learner has as many settings.
+    """Return the companion in which every learner has as many settings.
 
     That is alphas × zetas for TDRC, GTD2 and TDC, as many alphas for TD, and alphas × kappas for Gradient-DD.
     """
     modes = ("R", "T") if study.name.startswith("baird") else ("R",)
+    low, high, last = min(alphas), max(alphas), len(alphas) * len(zetas) - 1
     return replace(
         study,
         name=f"{study.name}-alike",
         grids=(
-            grid("td", alpha=evenly(min(alphas), max(alphas), len(alphas) * len(zetas))),
+            grid("td", alpha=tuple(low * (high / low) ** (i / last) for i in range(last + 1))),
             grid("tdrc", alpha=alphas, zeta=zetas),
             *(grid("gtd2", alpha=alphas, zeta=zetas, rho_mode=mode) for mode in modes),
             grid("tdc", alpha=alphas, zeta=zetas),
@@ -192,6 +200,13 @@ def fully(study: Study, budget: Budget = BUDGET) -> SearchStudy:
     return tuned_by_search(study, "fully", budget, *grids)
 
 
+def at_one(study: Study) -> SearchStudy:
+    """Return the companion in which Gradient-DD has κ = 1, off-policy in both placements of ρ, else ζ = 1 too."""
+    if study.name.startswith("baird"):
+        return tuned_by_search(study, "one", FEWER, *(searched("gradient_dd", one, FEWER, kappa=1.0) for one in "RT"))
+    return tuned_by_search(study, "one", FEWER, searched("gradient_dd", budget=FEWER, zeta=1.0, kappa=1.0))
+
+
 def tuned_by_search(study: Study, suffix: str, budget: Budget, *grids: Grid) -> SearchStudy:
     """Return a companion of a study that is searched."""
     plain = {one.name: getattr(study, one.name) for one in fields(Study)}
@@ -200,46 +215,16 @@ def tuned_by_search(study: Study, suffix: str, budget: Budget, *grids: Grid) -> 
     return SearchStudy(**plain | changed, budget=budget)
 
 
-def at_one(study: Study) -> SearchStudy:
-    """Return the companion in which Gradient-DD has κ = 1, off-policy in both placements of ρ, else ζ = 1 too."""
-    if study.name.startswith("baird"):
-        grids = [searched("gradient_dd", mode, FEWER, kappa=1.0) for mode in ("R", "T")]
-    else:
-        grids = [searched("gradient_dd", budget=FEWER, zeta=1.0, kappa=1.0)]
-    return tuned_by_search(study, "one", FEWER, *grids)
-
-
-WALKS = (WALK, WALK_CONSTANT, WALK_IID, WALK_LINEAR)
-BOYANS = (BOYAN, BOYAN_CONSTANT, BOYAN_IID)
-BAIRD_FIVE_KAPPAS = (4.0**-2, 4.0**-1, 1.0, 4.0, 4.0**2)
-
-SELECTION_STARTS = range(1, 6)  # seeds of initial weights; settings are judged on those of others
-
-
-def with_starts(tasks: tuple, seeds: range) -> tuple:
-    """Return the same tasks with initial weights drawn from each seed."""
-    return tuple(task(one.name, **dict(one.parameters), start_seed=seed) for one in tasks for seed in seeds)
-
-
-BAIRD_STARTS = replace(
-    BAIRD, name="baird-starts", tasks=with_starts(BAIRD.tasks, SELECTION_STARTS), every=BAIRD_STEPS // 10, runs=2
-)
-BAIRD_LONG = replace(
-    BAIRD,
-    name="baird-long",
-    grids=tuple(one for one in BAIRD.grids if one.rho_mode == "R" and one.learner != "td"),
-    steps=5 * BAIRD_STEPS,
-    every=BAIRD_STEPS // 2,
-    runs=10,
-)
-
-COMPANIONS = {
-    **{study.name: (alike(study, WALK_ALPHAS, ZETAS, KAPPAS),) for study in WALKS},
-    **{study.name: (alike(study, BOYAN_ALPHAS, ZETAS, KAPPAS),) for study in BOYANS},
-    "baird": tuple(alike(study, BAIRD_ALPHAS, BAIRD_ZETAS, BAIRD_FIVE_KAPPAS) for study in (BAIRD, BAIRD_STARTS)),
+COMPANIONS: dict[str, tuple[Study, ...]] = {
+    study.name: (alike(study, alphas, ZETAS, KAPPAS), fully(study), at_one(study))
+    for studies, alphas in (
+        ((WALK, WALK_CONSTANT, WALK_IID, WALK_LINEAR), WALK_ALPHAS),
+        ((BOYAN, BOYAN_CONSTANT, BOYAN_IID), BOYAN_ALPHAS),
+    )
+    for study in studies
 }
-COMPANIONS["baird"] += (BAIRD_STARTS, BAIRD_LONG, fully(BAIRD_STARTS), at_one(BAIRD_STARTS))
-for study in (*WALKS, *BOYANS, BAIRD):
-    COMPANIONS[study.name] += (fully(study), at_one(study))
-
+COMPANIONS["baird"] = (
+    *(alike(study, BAIRD_ALPHAS, BAIRD_ZETAS, BAIRD_FIVE_KAPPAS) for study in (BAIRD, BAIRD_STARTS)),
+    *(BAIRD_STARTS, BAIRD_LONG, fully(BAIRD_STARTS), at_one(BAIRD_STARTS), fully(BAIRD), at_one(BAIRD)),
+)
 STUDIES = {study.name: study for study in (*PAPER_STUDIES, *(one for some in COMPANIONS.values() for one in some))}

@@ -40,8 +40,7 @@ USUAL = {  # the usual names of each role, in lower case; the first is ours
 STEMS = ("obs", "observation", "observations", "x", "feature", "features", "state", "s")
 FEATURE_STEMS = ("x", "feature", "features")  # columns of these names are taken as features as they are
 SEVERAL = ("observation", "next")  # roles of several columns
-NO_STATE = re.compile(r"action|^act_|decision|choice|treatment|^arm$|^move$|^next|^pi_|reward")  # not hinted as states
-OTHER_WORDS = {"next_observation": "next", "behavior_probability": "behaviour_probability"}  # for roles
+NEEDED = {"observation": "observations, such as obs_0, obs_1, …", "reward": "rewards", "action": "actions"}
 MOST_ACTIONS = 1000  # different actions that have names; more numbers are measurements
 MOST_SHOWN = 20  # names in a sentence
 MOST_BROKEN = 20  # different numbers, not all of them whole, that are still names
@@ -84,7 +83,8 @@ class LogColumns:
         """Return a sentence for each role that names its columns."""
         after = listed(self.next) if self.next else "the next row of the episode"
         found = [f"Observations are {listed(self.observation)}.", f"The next observation is {after}."]
-        return found + [f"{role.replace('_', ' ').capitalize()} is {name!r}." for role, name in self.single.items()]
+        found += [f"{role.replace('_', ' ').capitalize()} is {name!r}." for role, name in self.single.items()]
+        return found + [f"Not used: {listed(self.unused)}."] * bool(self.unused)
 
 
 def listed(names: tuple[str, ...]) -> str:
@@ -93,8 +93,11 @@ def listed(names: tuple[str, ...]) -> str:
     return ", ".join(shown if len(shown) <= 4 else [*shown[:2], "…", shown[-1]])
 
 
-def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumns:
-    """Return the columns of a log by role, from their names; `given` are the columns that the user named, by role."""
+def find_columns(names: list[str], given: Mapping[str, Any] | None, actions: bool = False) -> LogColumns:
+    """Return the columns of a log by role, from their names.
+
+    `given` are the columns that the user named, by role; `actions` is whether a column of actions is needed.
+    """
     given = {} if given is None else given
     chosen = named_columns(names, given)
     lower = {name.lower(): name for name in reversed(names)}
@@ -104,15 +107,18 @@ def find_columns(names: list[str], given: Mapping[str, Any] | None) -> LogColumn
     free = [name for name in names if name not in {v for v in chosen.values() if isinstance(v, str)}]
     observation = chosen.setdefault("observation", by_stem(free, ""))
     following = chosen.setdefault("next", by_stem(free, "next"))
-    if not observation:
-        likely = [name for name in free if len(name) < 40 and not NO_STATE.search(name.lower())]
-        shown = repr(",".join(likely))[1:-1]
-        hint = f"Name them: --column observation={shown}, or columns={{'observation': {likely}}}."
-        got = Unquoted(listed(tuple(names)) or "none")
-        hint = hint if 0 < len(likely) <= 50 else ""
-        raise bad_request("A log", "have observations, such as obs_0, obs_1, …", got, hint)
-    if chosen["reward"] is None:
+    lacking = [role for role in NEEDED if not chosen[role] and (actions or role != "action")]
+    if lacking == ["reward"]:
         raise missing("A column of rewards", "reward", names)
+    if lacking == ["action"]:
+        raise missing("With a target policy, a column of the role 'action'", "action", names)
+    if lacking:
+        flags = " ".join(f"--column {role}={'FEATURE,...' if role == 'observation' else 'NAME'}" for role in lacking)
+        roles = ", ".join(f"{role!r}: {'[…]' if role == 'observation' else '…'}" for role in lacking)
+        shown = ", ".join(map(show, names[:MOST_SHOWN])) + ", …" * (len(names) > MOST_SHOWN)
+        rule = f"have {' and '.join(NEEDED[role] for role in lacking)}"
+        hint = f"Name them: {flags}, or columns={{{roles}}}."
+        raise bad_request("A log", rule, Unquoted(shown or "no columns"), hint)
     if following and len(following) != len(observation):
         got = Unquoted(f"{len(following)} for {len(observation)}")
         raise bad_request("The columns of the next observation", "be as many as the columns of the observation", got)
@@ -130,8 +136,10 @@ def named_columns(names: list[str], given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise bad_request("'columns'", "be a dictionary of columns by their role", given)
     chosen: dict[str, Any] = {}
+    roles: dict[str, str] = {}  # by column
     for word, value in given.items():
-        role = OTHER_WORDS.get(word, word)
+        usual = (role for role, words in USUAL.items() if word in words)
+        role = "next" if word == "next_observation" else next(usual, word)
         if role not in (*SEVERAL, *USUAL):
             raise unknown("role of a column", word, (*SEVERAL, *USUAL))
         ordered = isinstance(value, Iterable) and not isinstance(value, str | Mapping | Set)
@@ -147,6 +155,8 @@ def named_columns(names: list[str], given: Any) -> dict[str, Any]:
         for name in several:
             if name not in names:
                 raise missing(f"The column {name!r} for {role!r}", name, names)
+            if (other := roles.setdefault(name, role)) != role:
+                raise BadRequestError(f"The column {name!r} must have one role. Got {other!r} and {role!r}.")
         chosen[role] = tuple(several) if role in SEVERAL else several[0]
     return chosen
 

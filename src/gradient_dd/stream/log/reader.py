@@ -43,12 +43,10 @@ class LogReader:
         ratios: bool = True,
     ) -> None:
         self.source = open_log(log)
-        found = find_columns(self.source.names, columns)
+        found = find_columns(self.source.names, columns, actions)
         self.carried, self.signals, self.ratios = (*signals, *carried), signals, ratios
         more = {*self.carried, *(f"next_{name}" for name in carried)}
         self.columns = replace(found, unused=tuple(name for name in found.unused if name not in more))
-        if actions and found.action is None:
-            raise missing("With a target policy, a column of the role 'action'", "action", self.source.names)
         self.actions = None
         if actions:
             name = str(found.action)

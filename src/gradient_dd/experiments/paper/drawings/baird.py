@@ -1,20 +1,16 @@
 """Baird's counterexample: its frozen mode, and its states.
 
-The frozen mode: what a run ends with is what its slow mode began with.
-
 The mean weights by state obey m ← M m along trajectories (`theory.dynamics`). Let q be the eigenvalue of M nearest to
 1, r and l its right and left eigenvectors with l·r = 1. After T steps all other modes are gone and
 
     m_T ≈ qᵀ (l·m_0) r
 
-With N = 20, 1 − q is about 10⁻⁸: 200,000 steps do not move it. So the final error is |l·m_0| times that of r, whatever
-the step size does to the other modes. l depends on the step size, and its product with one m_0 may change its sign.
-
-The state diagram, which stands above the figure of Baird, is read from the table of the task.
+With N = 20, 1 − q is about 10⁻⁸: 200,000 steps do not change this mode. So the final error is |l·m_0| times the error
+of r, whatever the step size does to the other modes. l depends on the step size: l·m_0 may change its sign.
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.patches import Circle, FancyArrowPatch
@@ -44,16 +40,11 @@ RADIUS = 0.5  # of a state in the diagram
 STARTS = dict(zip((11, 12, 13, 14), RAMP, strict=False))  # seeds of random initial weights, and their colours
 
 
-class SlowMode(NamedTuple):
-    """The mode nearest to rest: 1 − q, what of it weights (p,) begin with, and the error of the values it has."""
+def slow_mode(task: tasks.Task, setting: Setting) -> tuple[float, Array, float]:
+    """Return q − 1 of the slow mode along trajectories, its share of initial weights (p,), and its error.
 
-    rate: float
-    left: Array
-    error: float
-
-
-def slow_mode(task: tasks.Task, setting: Setting) -> SlowMode:
-    """Return the slow mode of the mean along trajectories; `task` is given in its row space."""
+    `task` is given in its row space.
+    """
     operator = MeanOperator(task, setting)
     generator = operator.generator()
     factors = lu_factor(generator.toarray())
@@ -67,7 +58,7 @@ def slow_mode(task: tasks.Task, setting: Setting) -> SlowMode:
     # m_0 has w in both w and w_prev, in every state by the start distribution; η is 0.
     parts = [operator.maps.part(name) for name in operator.maps.parts if name != "eta"]
     begin = sum(task.start[task.states] @ left[:, part] for part in parts)
-    return SlowMode(-value, np.asarray(begin), task.rmsve(w))
+    return value, np.asarray(begin), task.rmsve(w)
 
 
 def predicted(task: tasks.Task, settings: list[Setting], starts: Array) -> Array:
@@ -77,8 +68,8 @@ def predicted(task: tasks.Task, settings: list[Setting], starts: Array) -> Array
     first = np.array([task.rmsve(w) for w in starts])
     columns = []
     for setting in settings:
-        mode = slow_mode(reduced, setting)
-        columns.append((1 - mode.rate) ** STEPS * np.abs(starts @ basis @ mode.left) * mode.error / first)
+        shift, left, error = slow_mode(reduced, setting)
+        columns.append((1 + shift) ** STEPS * np.abs(starts @ basis @ left) * error / first)
     return np.stack(columns, axis=1)
 
 
@@ -101,12 +92,19 @@ def settings_of(label: str, alphas: Array) -> list[Setting]:
 
 def draw_frozen_mode(folder: Path) -> None:
     """Draw into folder/baird-frozen-mode.svg and .png."""
+
+    def keys() -> list[Any]:
+        lines = [key(label, colour) for label, (*_, colour) in LEARNER.items()]
+        starts = [key(f"Gradient-DD, seed {seed}", colour) for seed, colour in STARTS.items()]
+        dots = key("sampled", "#555555", "", marker="o", markerfacecolor="white")
+        return [*lines, *starts, key("predicted by the slow mode", "#555555"), dots]
+
     first = tasks.baird(N_STATES)
     others = [tasks.baird(N_STATES, start_seed=seed) for seed in STARTS]
     shown = [(0, "Gradient-DD, κ = 4", [first]), (0, "GTD2", [first]), (1, "Gradient-DD, κ = 4", others)]
     words = f"Baird, N = {N_STATES}, usual ratios, ρ on the whole sample, {STEPS:,} steps; dots: mean of {RUNS} runs"
     texts = DRAWINGS["baird-frozen-mode"].title, words
-    with drawn(folder, "baird-frozen-mode", texts, mode_keys, 4, columns=2, heights=(3.2,), width=3.9) as sheet:
+    with drawn(folder, "baird-frozen-mode", texts, keys, 4, columns=2, heights=(3.2,), width=3.9) as sheet:
         panels = [sheet.axes(0, column) for column in range(2)]
         for column, label, some in shown:
             colours = [LEARNER[label][2]] if column == 0 else list(STARTS.values())
@@ -121,58 +119,43 @@ def draw_frozen_mode(folder: Path) -> None:
         panels[0].set_ylabel("final error over the first one")
 
 
-def mode_keys() -> list[Any]:
-    """Return the entries of the legend, column by column."""
-    lines = [key(label, colour) for label, (*_, colour) in LEARNER.items()]
-    starts = [key(f"Gradient-DD, seed {seed}", colour) for seed, colour in STARTS.items()]
-    dots = key("sampled", "#555555", "", marker="o", markerfacecolor="white")
-    return [*lines, *starts, key("predicted by the slow mode", "#555555"), dots]
-
-
 def state_diagram(axes: Any, task: tasks.Task) -> None:
     """Draw the states with their values in terms of w, the solid action, and where the dashed one leads."""
-    n = task.n_states
-    places = {state: (1.45 * state, 1.0) for state in range(n - 1)}
-    places[n - 1] = (1.45 * (n - 2) / 2, -0.75)
-    solid, dashed = aims(task)
+    n, table = task.n_states, task.outcomes
+    places = {state: (1.45 * state, 1.0) for state in range(n - 1)} | {n - 1: (1.45 * (n - 2) / 2, -0.75)}
+    solid = [sorted(set(table.next_state[(table.state == s) & (table.action == 1)])) for s in range(n)]
+    dashed = sorted(set(table.next_state[table.action == 0]))
+    look: dict[str, Any] = {
+        "arrowstyle": "-|>",
+        "mutation_scale": 7,
+        "linestyle": "-",
+        "color": "black",
+        "linewidth": 0.9,
+    }
     for state, place in places.items():
+        terms = [  # of the value, such as 2w₁+w₈
+            f"{'' if factor == 1 else f'{factor:g}'}w{str(i + 1).translate(SUBSCRIPTS)}"
+            for i, factor in enumerate(task.features[state])
+            if factor
+        ]
         axes.add_patch(Circle(place, RADIUS, facecolor="white", edgecolor="black", linewidth=1.0, zorder=3))
-        axes.text(*place, value_text(task.features[state]), ha="center", va="center", zorder=4)
+        axes.text(*place, "+\n".join(terms), ha="center", va="center", zorder=4)
     for state in range(n - 1):
         for aim in solid[state]:
-            axes.add_patch(arrow(places[state], places[aim], "-"))
+            axes.add_patch(FancyArrowPatch(places[state], places[aim], shrinkA=15, shrinkB=15, zorder=1, **look))
     (loop,) = solid[n - 1]
     right, height = places[loop][0] + 0.43, places[loop][1]
     ends = (right, height - 0.2), (right, height + 0.2)
-    axes.add_patch(FancyArrowPatch(*ends, connectionstyle="arc3,rad=2", shrinkA=0, shrinkB=0, **look("-"), zorder=5))
+    axes.add_patch(FancyArrowPatch(*ends, connectionstyle="arc3,rad=2", shrinkA=0, shrinkB=0, **look, zorder=5))
     axes.text(right + 0.75, height, action_text(task, 1, "solid").replace(", r", ",\nr"), va="center")
-    top = -0.75, 1.75, 1.45 * (n - 2) + 0.75
-    axes.plot([top[0], top[2]], [top[1], top[1]], "--", color="black", linewidth=0.9)
-    axes.annotate(
-        "", (top[0], 1.0), (top[0], top[1]), arrowprops={"arrowstyle": "-", "linestyle": "--", "linewidth": 0.9}
-    )
+    left, top, end = -0.75, 1.75, 1.45 * (n - 2) + 0.75
+    axes.plot([left, end], [top, top], "--", color="black", linewidth=0.9)
+    axes.annotate("", (left, 1.0), (left, top), arrowprops={"arrowstyle": "-", "linestyle": "--", "linewidth": 0.9})
     named = ", ".join(str(aim + 1) for aim in dashed[:2]) + f" … {dashed[-1] + 1}"
     words = f"{action_text(task, 0, 'dashed')}:\nfrom every state to one of {named}, each with the same probability"
-    axes.text((top[0] + top[2]) / 2, 1.85, words, ha="center", va="bottom")
+    axes.text((left + end) / 2, 1.85, words, ha="center", va="bottom")
     axes.set(xlim=(-1.2, 1.45 * (n - 2) + 1.2), ylim=(-1.3, 2.9), aspect="equal")
     axes.axis("off")
-
-
-def aims(task: tasks.Task) -> tuple[list[list[int]], list[int]]:
-    """Return where the solid action leads from each state, and where the dashed one leads from any."""
-    table = task.outcomes
-    reach = [sorted(set(table.next_state[(table.state == s) & (table.action == 1)])) for s in range(task.n_states)]
-    return reach, sorted(set(table.next_state[table.action == 0]))
-
-
-def value_text(row: Array) -> str:
-    """Return a state's value in terms of the weights, e.g. 2w₁+w₈."""
-    terms = [
-        f"{'' if factor == 1 else f'{factor:g}'}w{str(i + 1).translate(SUBSCRIPTS)}"
-        for i, factor in enumerate(row)
-        if factor
-    ]
-    return "+\n".join(terms)
 
 
 def action_text(task: tasks.Task, action: int, name: str) -> str:
@@ -180,13 +163,3 @@ def action_text(task: tasks.Task, action: int, name: str) -> str:
     behaviour, target = task.behaviour[0, action], task.target[0, action]
     ratio = target / behaviour if task.ratios is None else task.ratios[0, action]
     return f"{name}: behaviour {behaviour:.3g}, target {target:g}, ratio {ratio:.3g}"
-
-
-def look(style: str) -> dict[str, Any]:
-    """Return how an arrow looks."""
-    return {"arrowstyle": "-|>", "mutation_scale": 7, "linestyle": style, "color": "black", "linewidth": 0.9}
-
-
-def arrow(begin: tuple[float, float], end: tuple[float, float], style: str) -> FancyArrowPatch:
-    """Return an arrow between two states."""
-    return FancyArrowPatch(begin, end, shrinkA=15, shrinkB=15, zorder=1, **look(style))

@@ -32,8 +32,14 @@ def draw(folder: Path) -> None:
     texts = DRAWINGS["illustration"].title, f"{task}\n{words}"
     with drawn(folder, "illustration", texts, columns=1, heights=(4.6,), width=6.2) as sheet:
         axes = sheet.axes(0, 0)
-        contours(axes, task, best, v)
-        ring = ellipse(v, C, mu)
+        reach = 1.5 * np.abs(v - best).max()
+        x, y = (np.linspace(one - reach, one + reach, 80) for one in best)
+        levels = np.array([[exact.mspbe(np.array([i, j]), A, b, C) for i in x] for j in y])
+        axes.contour(x, y, np.sqrt(levels), 14, cmap="Greys_r", linewidths=0.7)
+        axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
+        angle = np.linspace(0, 2 * np.pi, 200)
+        circle = np.stack([np.cos(angle), np.sin(angle)])
+        ring = v + np.sqrt(mu) * np.linalg.solve(np.linalg.cholesky(C).T, circle).T  # (w − v)ᵀ C (w − v) = μ
         axes.fill(*ring.T, color=BLUE, alpha=0.15, linewidth=0)
         axes.plot(*ring.T, color=BLUE, linewidth=1.2, label="trust region: values within μ of those at wₙ₋₁")
         axes.plot(*path.T, "--", color=RED, linewidth=1, label="penalised optimum as κ goes from 0 to ∞")
@@ -45,22 +51,6 @@ def draw(folder: Path) -> None:
         axes.annotate("w*", best, xytext=(8, -4), textcoords="offset points")
         axes.set(xlabel="w₁", ylabel="w₂", aspect="equal")
         axes.legend(loc="lower left")
-
-
-def contours(axes: Any, task: tasks.Task, best: np.ndarray, v: np.ndarray) -> None:
-    """Draw level lines of the MSPBE about the optimum."""
-    reach = 1.5 * np.abs(v - best).max()
-    x, y = (np.linspace(one - reach, one + reach, 80) for one in best)
-    levels = np.array([[exact.mspbe(np.array([i, j]), *task.moments) for i in x] for j in y])
-    axes.contour(x, y, np.sqrt(levels), 14, cmap="Greys_r", linewidths=0.7)
-    axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]))
-
-
-def ellipse(centre: np.ndarray, C: np.ndarray, mu: float) -> np.ndarray:
-    """Return the edge of {w : (w − centre)ᵀ C (w − centre) ≤ μ}, (points, 2)."""
-    angle = np.linspace(0, 2 * np.pi, 200)
-    circle = np.stack([np.cos(angle), np.sin(angle)])
-    return centre + np.sqrt(mu) * np.linalg.solve(np.linalg.cholesky(C).T, circle).T
 
 
 def step(axes: Any, begin: np.ndarray, end: np.ndarray, colour: str, label: str) -> None:

@@ -1,14 +1,14 @@
-"""An experiment is data: here a small one, which runs from end to end."""
+"""A reproduction from end to end, of a small paper with one study, one figure and one claim."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from gradient_dd.experiments.claims import Ask, Claim
-from gradient_dd.experiments.experiment import Experiment, Job, Scale, Section
+from gradient_dd.experiments.job import Job, Scale
+from gradient_dd.experiments.paper.texts import Section
 from gradient_dd.experiments.running import make, reading, reproduce
-from gradient_dd.experiments.verdicts import ClaimQuestion, Pair
+from gradient_dd.experiments.verdicts import Ask, Claim, ClaimQuestion, Pair
 from gradient_dd.report.figure import BLACK, RED, Figure, Line
 from gradient_dd.studies import Study, grid, task
 
@@ -32,19 +32,29 @@ def td_over_gtd2(evidence):
 
 CLAIM = Claim("td-better", "here", "TD is better", Ask("ratio below 1", ("short-walk",), td_over_gtd2), section="walk")
 FIGURE = Figure("short-walk", "A short walk", "short-walk", (TD, GTD2), section="walk", tab="Final error")
-EXPERIMENT = Experiment(
-    "tiny",
-    "TD against GTD2 on a short walk",
-    (STUDY,),
-    (CLAIM,),
-    {"short-walk": FIGURE},
-    sections=(Section("walk", "A short walk", "1", "Five states in a row."),),
-)
+SMALL_PAPER = {
+    "job": {"FIGURES": {"short-walk": FIGURE}, "DRAWINGS": {}, "RUNS": 4, "WALK_EPISODES": 40},
+    "running": {"STUDIES": {"short-walk": STUDY}, "COMPANIONS": {}, "CLAIMS": (CLAIM,)},
+    "page": {
+        "STUDIES": {"short-walk": STUDY},
+        "SECTIONS": (Section("walk", "A short walk", "1", "Five states in a row."),),
+        "RUNS": 4,
+    },
+    "summary": {"QUESTIONS": ()},
+}
+pytestmark = pytest.mark.usefixtures("small_paper")
 
 
-def test_an_experiment_is_data(tmp_path):
+@pytest.fixture
+def small_paper(monkeypatch):
+    for module, constants in SMALL_PAPER.items():
+        for name, value in constants.items():
+            monkeypatch.setattr(f"gradient_dd.experiments.{module}.{name}", value)
+
+
+def test_the_whole_begins_with_a_first_look(tmp_path):
     stages = []
-    made = reproduce(EXPERIMENT, (), tmp_path, Scale(), stages.append)
+    made = reproduce((), tmp_path, Scale(), stages.append)
     assert any("3 of 4 runs: " in one for one in stages), "the page of a first look comes before that of all runs"
     (verdict,) = json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))
     assert (verdict["claim"], verdict["verdict"], verdict["judgements"][0]["comparisons"][0]["runs"]) == (
@@ -55,7 +65,7 @@ def test_an_experiment_is_data(tmp_path):
     assert 'id="fig-short-walk"' in page
     for name in ("figures/short-walk.svg", "tables/short-walk.csv", "tables/fresh-short-walk.csv", "results.db"):
         assert (tmp_path / name).is_file()
-    again = make(reading((), tmp_path, experiment=EXPERIMENT))
+    again = make(reading((), tmp_path))
     assert again.verdicts == made.verdicts
     assert again.page.read_text(encoding="utf-8") == page
 
@@ -73,12 +83,12 @@ def test_a_stopped_run_leaves_the_first_look(tmp_path):
 
     page = tmp_path / "report.html"
     with pytest.raises(KeyboardInterrupt):
-        reproduce(EXPERIMENT, (), tmp_path, Scale(), stop, on_progress=count)
+        reproduce((), tmp_path, Scale(), stop, on_progress=count)
     assert "3 of 4 runs" in page.read_text("utf-8")
-    assert make(reading((), tmp_path, experiment=EXPERIMENT)).page == page
+    assert make(reading((), tmp_path)).page == page
     assert "3 of 4 runs" in page.read_text("utf-8")
     stages = []
-    reproduce(EXPERIMENT, (), tmp_path, Scale(), stages.append, on_progress=count)
+    reproduce((), tmp_path, Scale(), stages.append, on_progress=count)
     assert "First look" not in page.read_text("utf-8") + "".join(stages)
     ran = sum(state.cells[0] - state.stored for state in seen.values())
     assert ran == 4 * STUDY.n_settings + 2 * 8, "fresh runs of the first look are runs of the study"
@@ -86,7 +96,7 @@ def test_a_stopped_run_leaves_the_first_look(tmp_path):
 
 def test_a_first_look_is_only_of_the_whole(tmp_path):
     stages = []
-    reproduce(EXPERIMENT, (), tmp_path, Scale(3), stages.append)
+    reproduce((), tmp_path, Scale(3), stages.append)
     assert not any(sentence.startswith("First look") for sentence in stages)
 
 
@@ -94,7 +104,7 @@ def test_a_first_look_leaves_out_companions_with_too_few_runs(tmp_path):
     few = replace(STUDY, name="few", runs=1)  # three of four runs of it are less than one
 
     def left_out(study, **look):
-        return Job(EXPERIMENT, (), tmp_path, Scale(3, **look)).leaves_out(study)
+        return Job((), tmp_path, Scale(3, **look)).leaves_out(study)
 
     assert left_out(few, is_first_look=True)
     assert not left_out(STUDY, is_first_look=True)

@@ -1,10 +1,32 @@
-"""The paper: Zhu & Murray, Gradient Descent Temporal Difference-difference Learning, every figure and every claim."""
+"""What the report says of the paper besides its claims: sections, questions, interpretations and errata."""
 
-from gradient_dd.experiments.experiment import Experiment, PaperQuestion, Section
-from gradient_dd.experiments.paper.exact_statements import check_statements
-from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
-from gradient_dd.experiments.paper.ledger import CLAIMS
-from gradient_dd.experiments.paper.studies import COMPANIONS, PAPER_STUDIES
+from typing import NamedTuple
+
+TITLE = "Does Gradient-DD hold up?"
+
+
+class Section(NamedTuple):
+    """A section of the report: its name in claims and figures, its title, its place in the paper, and the set-up.
+
+    by_size   plots of errors over size: a title, a measure, and the claims whose comparisons have the errors
+    short     the title where there is little space
+    """
+
+    name: str
+    title: str
+    where: str
+    setup: str
+    by_size: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    short: str = ""
+
+
+class PaperQuestion(NamedTuple):
+    """A question that the first screen answers, from claims on the final error and from claims on the mean error."""
+
+    text: str
+    final: tuple[str, ...]
+    mean: tuple[str, ...] = ()
+
 
 SIZES = ("Final error by size", "last100"), ("Mean error by size", "mean_error")
 SECTIONS = (
@@ -88,18 +110,4 @@ ERRATA = (
     "Text and captions disagree on what α is tuned for and on the grids.",
     "A policy is a distribution over actions, not a map to one.",
     "The theorem assumes independent samples; every experiment runs along trajectories, and the gain is there.",
-)
-EXPERIMENT = Experiment(
-    "paper",
-    "Does Gradient-DD hold up?",
-    PAPER_STUDIES,
-    CLAIMS,
-    FIGURES,
-    COMPANIONS,
-    DRAWINGS,
-    SECTIONS,
-    QUESTIONS,
-    check_statements,
-    READINGS,
-    ERRATA,
 )

@@ -1,0 +1,157 @@
+"""The scale of a reproduction, and one call of it.
+
+A folder of results holds results.db, figures/NAME.{svg,png}, tables/NAME.csv, claims.json, scale.json, report.html and
+play.html.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import gcd
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from gradient_dd.errors import Unquoted, bad_request, whole_number
+from gradient_dd.experiments.paper.figures import DRAWINGS, FIGURES
+from gradient_dd.experiments.paper.studies import RUNS, WALK_EPISODES
+from gradient_dd.report.figure import Drawing, Figure
+from gradient_dd.report.own_study import check_complete
+from gradient_dd.studies import Study
+from gradient_dd.studies.results import Results
+from gradient_dd.studies.search import SearchStudy
+from gradient_dd.studies.sweep import run_all
+
+STORE, SCALE = "results.db", "scale.json"
+
+OnNotice = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Number of runs, and of episodes of each run; None stands for the paper's number.
+
+    A first look, before all runs, leaves out studies that have too few runs to take a small share of.
+    """
+
+    runs: int | None = None
+    episodes: int | None = None
+    is_first_look: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("runs", "episodes"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole_number(f"{name!r}", getattr(self, name)))
+
+    def of(self, study: Study) -> Study:
+        """Return a study at this scale.
+
+        `runs` counts runs of the full scale: a study with fewer runs gets fewer in proportion, at least one. Studies
+        that are counted in steps get ten steps for each episode, and longer ones more in proportion.
+        """
+        runs = study.runs if self.runs is None else max(1, study.runs * self.runs // RUNS)
+        if self.episodes is None:
+            return replace(study, runs=runs)
+        if study.steps is None:
+            return replace(study, runs=runs, episodes=self.episodes)
+        steps = -(-self.episodes // 10) * 10 * study.steps // WALK_EPISODES
+        return replace(study, runs=runs, steps=steps, every=gcd(study.every, steps))
+
+    @property
+    def note(self) -> str:
+        """The warning that numbers of a smaller scale carry; empty at the full scale."""
+        parts = [
+            f"{own:,} of {full:,} {name}"
+            for name, own, full in (("runs", self.runs, RUNS), ("episodes", self.episodes, WALK_EPISODES))
+            if own and own < full
+        ]
+        return f"First look: {', '.join(parts)}" if parts else ""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of results at this scale, unless another is named."""
+        return Path("results-quick" if self.note else "results")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call of a reproduction: the wanted figures, all by default, the folder, the scale, and how to run.
+
+    how            keywords of `run_all`; without them results are only read
+    minutes_left   returns the time that the other runs take, for the page of a first look
+    """
+
+    names: tuple[str, ...]
+    folder: Path
+    scale: Scale
+    how: Mapping[str, Any] | None = None
+    on_stage: OnNotice = lambda sentence: None
+    minutes_left: Callable[[], int] | None = None
+
+    def leaves_out(self, study: Study) -> bool:
+        """Return whether a first look leaves out a companion: a search, or a study whose share is less than a run."""
+        too_few = study.runs * (self.scale.runs or 0) < RUNS
+        return self.scale.is_first_look and (isinstance(study, SearchStudy) or too_few)
+
+    @property
+    def store(self) -> Path:
+        """The results file."""
+        return self.folder / STORE
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The wanted figures of studies."""
+        return [one for name, one in FIGURES.items() if not self.names or name in self.names]
+
+    @property
+    def drawings(self) -> list[Drawing]:
+        """The wanted drawings."""
+        return [one for name, one in DRAWINGS.items() if not self.names or name in self.names]
+
+    def results(self, studies: Sequence[Study], what: str = "") -> list[Results]:
+        """Return the results of studies: run what the store lacks, or raise where nothing may run.
+
+        `what` names the studies in the sentence about this stage. Settings that studies share count in each of them.
+        """
+        begin = perf_counter()
+        if self.how is not None:
+            found = run_all(studies, self.store, **self.how)
+        else:
+            found = [Results(study, self.store) for study in studies]
+            for one in found:
+                check_complete(one, "gradient-dd reproduce")
+        if what:
+            self.tell(what, studies, begin)
+        return found
+
+    def tell(self, what: str, studies: Iterable[Study], begin: float) -> None:
+        """Report a stage: its number of updates, and its duration since `begin`."""
+        updates = sum(study.estimate()["updates"] for study in studies)
+        self.on_stage(f"{what}, {updates:.3g} updates: {perf_counter() - begin:.1f} s")
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a text with its line ends unchanged; make the folder if necessary."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode("utf-8"))
+
+
+def write_scale(folder: Path, scale: Scale, record: Mapping[str, Any] | None = None) -> None:
+    """Write the scale of the results in a folder, and the record of how they were made."""
+    write_text(folder / SCALE, json.dumps({"experiment": "paper", **asdict(scale), "record": record or {}}) + "\n")
+
+
+def read_scale(folder: Path) -> tuple[Scale | None, dict[str, Any]]:
+    """Return what `write_scale` wrote; None and an empty record for a folder without results of a reproduction."""
+    file = folder / SCALE
+    if not file.is_file():
+        return None, {}
+    try:
+        data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        scale = Scale(data["runs"], data["episodes"], data.get("is_first_look") is True)
+        return (scale, data.get("record") or {}) if data["experiment"] == "paper" else (None, {})
+    except (ValueError, KeyError, TypeError) as error:
+        hint = "Delete it, and `gradient-dd reproduce` writes it again."
+        raise bad_request(
+            f"{str(file)!r}", "be as `gradient-dd reproduce` wrote it", Unquoted(repr(error)), hint
+        ) from None
