@@ -1,4 +1,4 @@
-"""GTD: gradient descent on NEU, the norm of the expected TD update ‖b − A w‖².
+"""GTD: gradient descent on NEU, the squared norm ‖b − A w‖² of the expected TD update.
 
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ x − η)

@@ -1,14 +1,14 @@
 """Contracts about the mean update: its equation, its fixed point and its stability.
 
-The mean is over the transitions of a task, and each trace is at its mean, exactly. Along a trajectory in its steady
-state, with o' the outcome before o, the mean of a trace is
+The mean is over the transitions of a task, with the exact mean of each trace. Along a trajectory in its steady state,
+where o' is the outcome before o, the mean of a trace is
 
     E[z | o] = Σ_o' P(o' | o) decay(o', o) E[z | o'] + E[gain | o] x(o),    P(o' | o) = p(o') / d(s)  if o' enters s,
 
-where p is the frequency of an outcome. The rest to 1 is the share of episodes that start in s, where `before` is 0.
+where p is the frequency of an outcome. The remaining probability is that of an episode start, where `before` is 0.
 This is a linear system with one unknown vector for each outcome. The numbers in the memory of a trace, such as F of the
 emphatic learners, are affine in their old values and solve a system of the same type. Traces that depend on themselves
-(true-online TD) are refused. Updates that are not linear in z (PGTD2) do not have their mean at the mean trace.
+(true-online TD) raise an error. Updates that are not linear in z (PGTD2) do not have their mean at the mean trace.
 """
 
 from collections.abc import Callable
@@ -290,7 +290,7 @@ def mean_radius(rule: Rule, task: Task, mode: str, values: dict[str, float]) -> 
 
 
 def sample_move(setting: Setting, sample: Sample, w: Array, eta: Array, w_prev: Array) -> tuple[Array, Array]:
-    """Return by how much one transition moves w and η, (p,) each; without the M⁻¹ of a natural rule."""
+    """Return the changes of w and η from one transition, (p,) each; without the M⁻¹ of a natural rule."""
     setting.rule.check_known("The mean update", KNOWN_SIGNALS, KNOWN_MOVES)
     x, _, _, x_next, _, z, _ = sample
     move = setting.rule.coefficients(signals_of(setting, 1.0, sample, w, eta, w - w_prev))
@@ -327,8 +327,8 @@ def outcome_weights(task: Task) -> Array:
 
 
 def mean_traces(task: Task, setting: Setting) -> dict[str, Array]:
-    """Return E[z | outcome] of every trace of a setting, (outcomes, p) each; 0 for outcomes that never happen."""
-    check_memory(f"The mean traces of {task}", 32 * len(task.outcomes.state) ** 2, "Take a task with fewer outcomes.")
+    """Return E[z | outcome] of every trace of a setting, (outcomes, p) each; 0 for outcomes that never occur."""
+    check_memory(f"The mean traces of {task}", 32 * len(task.outcomes.state) ** 2, "Use a task with fewer outcomes.")
     return {trace.name: mean_trace(task, setting, trace) for trace in setting.rule.traces}
 
 
@@ -336,7 +336,7 @@ def mean_trace(task: Task, setting: Setting, trace: Trace) -> Array:
     """Return E[z | outcome] of one trace."""
     if "x_trace" in trace.arguments:
         what = f"The trace of {setting.rule.name}"
-        words = "not depend on itself, or its mean does not follow a linear equation"
+        words = "not depend on itself, because its mean would not solve a linear equation"
         raise bad_request(what, words, Unquoted("'x_trace'"))
     row, next_row, _, discount, rho, _ = task.transitions
     (pi, mu), weight = task.action_probabilities, outcome_weights(task)
