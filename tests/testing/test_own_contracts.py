@@ -94,7 +94,7 @@ def test_a_rule_that_is_not_affine_can_be_listed_and_what_does_not_apply_is_said
     past_the_end = make(lambda alpha, clip, delta: (alpha * delta, alpha * min(clip, delta)), W, (ALPHA, CLIP))
     assert catcher(replace(past_the_end, affine=False)) == END
     with pytest.raises(
-        BadRequestError, match="'expected' of the rule 'mine' must be left out, because the rule is not affine"
+        BadRequestError, match="'expected' of the rule 'mine' must be omitted, because the rule is not affine"
     ):
         make(clipped_error, ("w_x",), (ALPHA, CLIP), affine=False, expected=RULES["td"].expected)
     with pytest.raises(BadRequestError, match="must be affine in delta"):
@@ -152,7 +152,7 @@ def test_a_step_that_remembers_is_caught():
 @pytest.mark.parametrize("kind", ["move", "signal"])
 def test_an_unknown_move_or_signal_is_refused_by_name(kind, monkeypatch):
     """A later version may have more of both; whoever does not handle one says so, and never leaves it out."""
-    monkeypatch.setitem(MOVES, "w_e", "of w along the trace")
+    monkeypatch.setitem(MOVES, "w_e", "change of w along the trace")
     monkeypatch.setitem(SIGNALS, "e_eta", "e·η")
     step = {
         "move": lambda alpha, rho, delta: (alpha * rho * delta, alpha * delta),
