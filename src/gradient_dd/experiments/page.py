@@ -46,7 +46,7 @@ Shown = tuple[list[Panel], bool]  # the panels of a figure, and whether their le
 
 
 def counted(verdicts: Sequence[ClaimVerdict]) -> Switched:
-    """Return counts by verdict: class, sign, number and words."""
+    """Return the count of each verdict: class, sign, number and words."""
     return switched(
         lambda way: [
             (*CHIPS[word][:2], count, CHIPS[word][2]) for word, count in counts(verdicts, way).items() if count
@@ -223,7 +223,7 @@ def told_answers(
 
 
 def figure_tabs(figure: Figure, job: Job, evidence: ByStudy) -> list[dict[str, Any]]:
-    """Return the tabs of a figure: one, or one for each value of the parameter that it is split by.
+    """Return the tabs of a figure: one, or one for each value of the parameter that splits it.
 
     A tab shows pictures, legend and caption under each way of tuning, and a note if the figure lacks that way.
     """

@@ -108,7 +108,7 @@ class StudyEvidence:
 
     @property
     def base(self) -> Study:
-        """The study whose test runs are used."""
+        """The study that defines the test runs."""
         return self.beside or self.study
 
     @cached_property
@@ -212,7 +212,7 @@ def starts_of(task: Task, seeds: Iterable[int]) -> tuple[Task, ...]:
 
 
 def case_name(task: Task) -> str:
-    """Return the name of a task without its random initial weights."""
+    """Return the name of a task without the seed of its initial weights."""
     parameters = {name: value for name, value in task.parameters.items() if name != "start_seed"}
     return f"{task.name}({', '.join(f'{name}={value}' for name, value in parameters.items())})"
 

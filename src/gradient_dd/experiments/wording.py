@@ -263,7 +263,7 @@ def sentence_needed(comparisons: Sequence["Comparison"], needed: int) -> str:
         held = [one for one in some if one.outcome == "holds"]
         word = "yes" if len(held) >= needed else "no"
         more = f", {numbers(held)} times the error" if held and numbers(held) else ""
-        words = TUNED.get(goal, goal) or "tuned for what is measured"
+        words = TUNED.get(goal, goal) or "tuned for the same measure"
         told.append(f"{word} {words} (lower in {len(held)} of {len(some)} cases, {needed} needed{more})")
     return upper("; ".join(sorted(told, key=lambda one: one.startswith("no"))) + ".")
 

@@ -76,7 +76,7 @@ def vector_bits() -> int:
 
 
 def compile_source(source: str, names: Mapping[str, Any]) -> Any:
-    """Return the function that a source text defines; `names` are the functions and numbers it may use."""
+    """Return the function that a source text defines; `names` are the functions and numbers that it uses."""
     scope = dict(names)
     exec(source, scope)
     return scope[source.removeprefix("def ").partition("(")[0]]

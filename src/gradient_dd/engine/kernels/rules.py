@@ -227,7 +227,7 @@ def describe_code(code: CodeType) -> str:
 
 
 def names_in(code: CodeType) -> set[str]:
-    """Return every name that code or a function inside it may look up."""
+    """Return every name that code, or a function inside it, may look up."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return set(code.co_names).union(*map(names_in, inner))
 

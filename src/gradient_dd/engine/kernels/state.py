@@ -33,7 +33,7 @@ from gradient_dd.engine.kernels.rules import has_inverse, lane_fields, lane_para
 from gradient_dd.engine.single import aligned
 from gradient_dd.learners import Rule, Setting
 
-MOST_LANES = 128  # the most lanes of a block; more gain nothing
+MOST_LANES = 128  # the most lanes of a block; more lanes gain no speed
 STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so that one pointer is enough for all
 TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
 SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η retains 1e-18 of its size

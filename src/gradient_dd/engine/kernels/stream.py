@@ -47,7 +47,7 @@ NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned indices need no check for negat
 
 @typed_as_any
 def fetch(typing: Any, array: Any, i: Any) -> Any:
-    """Prefetch the cache line of an element for writing. Costs one instruction; i may be out of range."""
+    """Prefetch the cache line of an element for writing. Adds one instruction; i may be out of range."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data

@@ -59,13 +59,13 @@ BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD
 GROWS = Criterion("the ratio grows from each size to the next", "above")
 ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
 SPEED_GROWS = of_speed("the ratio of mean errors grows from each size to the next", "above")
-FASTER = of_speed("lower mean error, tuned for it and for the final error")
+FASTER = of_speed("lower mean error, tuned for the mean and for the final error")
 MUCH_FASTER = of_speed(
-    "mean error, and episodes to a tenth of the initial error, below 0.8 of theirs, tuned for the mean "
+    "mean error, and episodes to a tenth of the initial error, below 0.8 of the rival's, tuned for the mean "
     "and for the final error",
     bound=1 / AS_GOOD,
 )
-AS_FAST_AS = of_speed("as good in the mean error, tuned for it and for the final error", bound=AS_GOOD)
+AS_FAST_AS = of_speed("as good in the mean error, tuned for the mean and for the final error", bound=AS_GOOD)
 SLOWER_AT_FIRST = of_speed(
     "higher error over the first twentieth, tuned for the mean and for the final error", "above", measure="early"
 )
@@ -157,7 +157,7 @@ def as_tuned(*studies: str) -> Ask:
 
 
 def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
-    """Ask whether Gradient-DD is lower than TD in the tuned measure, and in the mean error tuned for the final."""
+    """Ask whether Gradient-DD is below TD in the tuned measure, and in the mean error when tuned for the final."""
     criteria = [Criterion(words, measure=goal, tuned_for=(goal,), together="what is measured") for goal in GOALS]
     asks = [versus(study, ("td",), criterion) for study, criterion in product(studies, criteria)]
     return together(*asks, *(versus(study, ("td",), Criterion(words, measure="mean_error")) for study in studies))

@@ -116,7 +116,7 @@ def assumptions_hold(_: Any) -> list[ClaimQuestion]:
 
 
 def is_related(_: Any) -> list[ClaimQuestion]:
-    """Ask for the angle to the natural gradient: none in the constrained problem, some in Gradient-DD's own steps.
+    """Ask whether the constrained problem follows the natural gradient, and whether Gradient-DD's steps deviate.
 
     The paper says both: its problem makes use of the natural gradient, and the method is distinct from it.
     """
@@ -150,6 +150,6 @@ def less_drastic(_: Any) -> list[ClaimQuestion]:
 
 
 MEAN_IS_STABLE = Ask("the mean recursion is stable for small steps: smallest real part above 0", (), mean_is_stable)
-ASSUMPTIONS_HOLD = Ask("none of its assumptions fails in them", (), assumptions_hold)
+ASSUMPTIONS_HOLD = Ask("none of its assumptions fails in the experiments", (), assumptions_hold)
 IS_RELATED = Ask("angle below 0.05 in the constrained problem, above it in Gradient-DD's steps", (), is_related)
-LESS_DRASTIC = Ask("largest change in one step below 0.9 of that of GTD2", (), less_drastic)
+LESS_DRASTIC = Ask("largest change in one step below 0.9 of GTD2's", (), less_drastic)

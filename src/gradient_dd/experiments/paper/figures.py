@@ -56,7 +56,7 @@ ON_BAIRD = (
 )
 
 DRAWN_IN = "gradient_dd.experiments.paper.drawings"
-STATES = f"{DRAWN_IN}.baird:state_diagram"  # stands above the figure of Baird
+STATES = f"{DRAWN_IN}.baird:state_diagram"  # drawn above the figure of Baird
 TAPERED_U = "κ = u/α depends on the step size; u is the value in the first episode, and decreases with α"
 DIPS = "constant step sizes, fixed horizon: a tiny α can look best because its error is passing through a dip (TDC)"
 

@@ -39,7 +39,7 @@ from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.experiments.verdicts import FULLY, Ask, Claim
 
 SEVERAL = 3
-IN_SEVERAL = f"lower in at least {SEVERAL} cases, whatever is tuned for"
+IN_SEVERAL = f"lower in at least {SEVERAL} cases, for each goal of tuning"
 BY_KAPPA, BY_ZETA, BY_U = values_of("kappa", KAPPAS), values_of("zeta", ZETAS), values_of("u", US)
 GRADIENT, TD_LIKE = ("gtd2", "tdc"), ("tdrc", "td")
 

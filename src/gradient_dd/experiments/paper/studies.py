@@ -34,7 +34,7 @@ BAIRD_KAPPAS = (0.25, 1.0, 4.0)
 
 
 def compared(alphas: tuple[float, ...]) -> tuple[Grid, ...]:
-    """Return the five learners that the paper compares, ζ tuned for GTD2 and TDC, κ = 1."""
+    """Return grids of the five learners that the paper compares: ζ is tuned for GTD2 and TDC, and κ is 1."""
     return (
         grid("td", alpha=alphas),
         grid("tdrc", alpha=alphas),

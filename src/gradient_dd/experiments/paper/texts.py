@@ -6,9 +6,9 @@ TITLE = "Does Gradient-DD hold up?"
 
 
 class Section(NamedTuple):
-    """A section of the report: its name in claims and figures, its title, its place in the paper, and the set-up.
+    """A section of the report: its name in claims and figures, its title, its place in the paper, and the setup.
 
-    by_size   plots of errors over size: a title, a measure, and the claims whose comparisons have the errors
+    by_size   plots of errors over size: a title, a measure, and the claims whose comparisons contain the errors
     short     the title for places with little space
     """
 
@@ -91,15 +91,15 @@ READINGS = (
 # Errors in the paper, in the order of docs/evidence/errata.md, which gives the corrections.
 ERRATA = (
     "The sign before G_n ρ_n in the combined recursion must be a minus; the fixed point solves G ρ = g.",
-    "P and R must be those of the target policy, and sampled updates must carry the importance ratio.",
+    "P and R must be those of the target policy, and sampled updates must include the importance ratio.",
     "The combined vectors have 2p components, not 2n.",
     "κ is the multiplier, and a fixed κ belongs to another trust region at every step.",
     "The proof needs ‖x_n‖² ≤ 1/κ, which is an additional assumption.",
     "The bound on the noise lacks a term, and it holds in conditional expectation only.",
-    "The mean step depends on the last change as well, so the lemma does not apply as it stands.",
+    "The mean step depends on the last change as well, so the lemma does not apply as stated.",
     "Limits are for n → ∞, sums run to ∞, and the products of H run downwards.",
     "The real parts of the eigenvalues are negative, not the eigenvalues.",
-    "The theorem asks for step sizes below 1; the experiments use larger ones.",
+    "The theorem requires step sizes below 1; the experiments use larger step sizes.",
     "The tasks have no discount, so γ must be allowed to be 1 where episodes end.",
     "The importance ratios of Baird's counterexample are 0 and N, not (N−1)/N and N.",
     "On Baird's counterexample there is no projection error; GTD2 and TDC are slow.",
@@ -107,7 +107,7 @@ ERRATA = (
     "The terminal state of the Boyan chain needs a discount of 0, not a feature.",
     "The step is −½α∇J, not −α∇J.",
     "Anchors on 20 states as printed need six features, not five.",
-    "Text and captions disagree on what α is tuned for and on the grids.",
+    "Text and captions disagree on the goal of tuning α and on the grids.",
     "A policy is a distribution over actions, not a map to one.",
     "The theorem assumes independent samples; every experiment runs along trajectories, where the gain arises.",
 )

@@ -91,7 +91,7 @@ def settings_of(label: str, alphas: Array) -> list[Setting]:
 
 
 def draw_frozen_mode(folder: Path) -> None:
-    """Draw into folder/baird-frozen-mode.svg and .png."""
+    """Draw folder/baird-frozen-mode.svg and .png: the predicted and the sampled final error."""
 
     def keys() -> list[Any]:
         lines = [key(label, colour) for label, (*_, colour) in LEARNER.items()]

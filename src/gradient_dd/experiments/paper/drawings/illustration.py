@@ -18,7 +18,7 @@ ALPHA = 4.0  # of the plain step
 
 
 def draw(folder: Path) -> None:
-    """Draw into folder/illustration.svg and .png."""
+    """Draw folder/illustration.svg and .png."""
     task = tasks.random_mdp(n_states=6, n_features=2, seed=4)
     A, b, C = task.moments
     best = task.fixed_point

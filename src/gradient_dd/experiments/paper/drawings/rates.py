@@ -59,7 +59,7 @@ SAFETY_PANELS = (("iid", 1e-4), ("trajectory", 1e-4), ("trajectory", 1e-2))  # t
 
 
 def draw_rates(folder: Path) -> None:
-    """Draw into folder/rates.svg and .png."""
+    """Draw folder/rates.svg and .png: rates against the step size."""
 
     def keys() -> list[Any]:
         lines = [key(label, colour) for label, colour, _ in LINES.values()]
@@ -96,7 +96,7 @@ def by_columns(entries: list[Any]) -> list[Any]:
 
 
 def draw_gtd2_to_td(folder: Path) -> None:
-    """Draw into folder/gtd2-to-td.svg and .png."""
+    """Draw folder/gtd2-to-td.svg and .png: the rate as κα grows."""
 
     def keys() -> list[Any]:
         exact = [key(f"exact, α = {alpha:g}", colour) for alpha, colour in ALPHAS.items()]
@@ -160,7 +160,7 @@ def flow_lines(axes: Any, task: tasks.Task) -> float:
 
 
 def draw_expected_runs(folder: Path) -> None:
-    """Draw into folder/expected-runs.svg and .png."""
+    """Draw folder/expected-runs.svg and .png: exact mean learning curves and sampled ones."""
 
     def keys() -> list[Any]:
         lines = [key(label, colour, width=width) for label, colour, width in LINES.values()]
@@ -241,7 +241,7 @@ def planes() -> list[Plane]:
 
 
 def draw_stability_maps(folder: Path) -> None:
-    """Draw into folder/stability-maps.svg and .png."""
+    """Draw folder/stability-maps.svg and .png: rates over step size and κ or ζ."""
 
     def keys() -> list[Any]:
         return [
@@ -306,7 +306,7 @@ def mean_square_limit(axes: Any, plane: Plane, sampling: str, alphas: Array, val
 
 
 def draw_safety(folder: Path) -> None:
-    """Draw into folder/safety.svg and .png."""
+    """Draw folder/safety.svg and .png: stability off-policy as κα grows."""
 
     def keys() -> list[Any]:
         edge: dict[str, Any] = {"marker": "|", "markersize": 9, "markeredgewidth": 1.6}
