@@ -28,8 +28,8 @@ class Segments(NamedTuple):
 
     end      number of steps from the beginning of the piece to the end of the segment
     factor   factor of the schedule during the segment
-    point    bin of the curve for the error at the end of the segment; -1 if the end is not a point
-    last     whether the error at the end is one of the last 100
+    point    bin of the curve for the error after the segment; -1 if its end is not a point
+    last     whether the error after the segment is one of the last 100
     step     number of steps of the run up to the end;  episode  episode of the last step, counted from 1
     """
 
