@@ -19,7 +19,7 @@ from gradient_dd.tasks import Task
 
 LAST = 100
 BINS = 200
-LONGEST = 10**15  # most steps or episodes of a run: eleven days at a nanosecond per step
+LONGEST = 10**15  # maximum number of steps or episodes: eleven days at a nanosecond per step
 DIVERGED = 1e100  # a run whose error exceeds this bound, or is NaN, has diverged
 
 
@@ -93,7 +93,7 @@ class Horizon:
 
     def bin_sizes(self) -> Integers:
         """Return the number of points in each bin, (bins,)."""
-        first = -(-np.arange(self.bins + 1) * self.points // self.bins)  # points before each bin
+        first = -(-np.arange(self.bins + 1) * self.points // self.bins)  # number of points before each bin
         return np.diff(first)
 
     def bin_middles(self) -> Array:
@@ -132,7 +132,7 @@ class Horizon:
         """Return the steps after which the step size changes or the error is measured, and the end of the piece."""
         if schedule.per == "step":
             return np.arange(1, length + 1)
-        steady = self.steps is not None and isinstance(schedule.function, Constant)  # episodes change nothing
+        steady = self.steps is not None and isinstance(schedule.function, Constant)  # an episode's end has no effect
         cuts = [ends[:0] if steady else ends, np.array([length])]
         if self.steps is not None:
             cuts += [np.arange(self.every - steps % self.every, length + 1, self.every)]

@@ -13,7 +13,7 @@ from gradient_dd.learners import PLAIN_SIGNALS, Rule, Setting
 MOVES = ("w_x", "w_next", "w_z", "eta_x", "eta_next", "eta_z", "eta_eta")
 TRACE_SIGNALS = ("z_eta", "b_eta")
 QUALITY = (  # numbers per lane
-    *("ahead", "return", "value", "length", "wait"),  # of the return that the lane follows
+    *("ahead", "return", "value", "length", "wait"),  # state of the return that the lane follows
     *("count", "error", "mean", "variance", "blame_weight"),
 )
 MEASURED_EVERY = 64  # steps between measurements of δz for the projected error, so that they cost little

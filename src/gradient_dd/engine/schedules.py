@@ -48,7 +48,7 @@ class Schedule:
         """Return the checked factor for the n-th episode or step."""
         factor = self._call(n)
         if type(factor) is float and 0 <= factor < inf:
-            return factor  # the common case, without formatting the message
+            return factor  # the common case skips formatting the message
         return number(f"The schedule {self} at n = {n}", "be a finite number, zero or more", factor, low=0.0)
 
     def factors(self, numbers: Any) -> Any:

@@ -45,7 +45,7 @@ class OutcomeSampler:
         seed, run = whole_number("'seed'", seed, at_least=0), whole_number("'run'", run, at_least=0)
         one_of("'sampling'", sampling, SAMPLINGS)
         self._tables = alias_tables(task, sampling)
-        self._group = len(self._tables.first) - 1  # of the next draw; the last group begins an episode
+        self._group = len(self._tables.first) - 1  # group of the next draw; the last group begins an episode
         dynamics = [int(task.digest[:8], 16), int(task.digest[8:], 16), SAMPLINGS.index(sampling)]
         self._words = np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(*dynamics, run)))
 

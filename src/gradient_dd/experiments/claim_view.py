@@ -31,7 +31,7 @@ from gradient_dd.report.figure import GREEK
 from gradient_dd.report.forest import SHAPES, Forest, ForestRow, Mark
 from gradient_dd.report.svg import PlotAxis
 
-CHIPS = {  # by verdict: the class and the sign of a chip, and the words beside a count
+CHIPS = {  # by verdict: the class and the sign of a chip, and the words after a count
     "holds": ("y", "✓", "hold"),
     "partly holds": ("m", "◐", "partly hold"),
     "does not hold": ("n", "✗", "do not hold"),
@@ -68,7 +68,7 @@ def claim_view(verdict: ClaimVerdict, folder: Path, linked: Collection[str]) -> 
     every = [one for way in WAYS for one in comparisons_of(verdict, way)]
     asked = list(dict.fromkeys(one.tuning for one in verdict.judgements))
     missing = [f"t-{way.key}" for way in WAYS if way.tuning not in asked]
-    note = []  # about ways of tuning under which the claim is not judged
+    note = []  # names ways of tuning under which the claim is not judged
     if verdict.source == "time":
         note = [("", "depends on the machine; not counted")]
     elif missing and every[0].kind != "exact":

@@ -100,12 +100,12 @@ class Job:
 
     @property
     def figures(self) -> list[Figure]:
-        """The wanted figures of studies."""
+        """The requested figures of studies."""
         return [one for name, one in FIGURES.items() if not self.names or name in self.names]
 
     @property
     def drawings(self) -> list[Drawing]:
-        """The wanted drawings."""
+        """The requested drawings."""
         return [one for name, one in DRAWINGS.items() if not self.names or name in self.names]
 
     def results(self, studies: Sequence[Study], what: str = "") -> list[Results]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAGE = "report.html"
-FIRST_RUNS = 3  # of the first look; with two runs, every interval would be undecided
+FIRST_RUNS = 3  # runs of the first look; with two runs, every interval would be undecided
 PARAMETERS = ("alpha", "zeta", "kappa", "reg", "c")
 MEASURES = ("last100", "mean_error", "early", "episodes")
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EARLY = 20  # the measure "early" is the mean error over the first twentieth of a run
-TENTH = 0.1  # of the initial error; the measure "episodes" is the time until the error falls below it
+TENTH = 0.1  # share of the initial error; the measure "episodes" is the time until the error falls below it
 FRESH = 2  # test runs for each tuning run
 FROM_CURVES = ("early", "episodes")  # measures that are computed from learning curves
 JUDGED_STARTS = range(11, 31)  # seeds of the initial weights of test runs; tuning runs have others

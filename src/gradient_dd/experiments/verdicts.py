@@ -21,9 +21,9 @@ from gradient_dd.experiments.wording import sentence
 from gradient_dd.studies.intervals import LEVEL, Interval, ratio_interval
 
 MAIN, ALIKE, FULLY = "as the paper has it", "tuned alike", "tuned fully"
-SUFFIXES = {MAIN: "", ALIKE: "-alike", FULLY: "-fully"}  # of the name of a study's companion, by way of tuning
-WORDS = ("holds", "partly holds", "does not hold", "undecided", "not judged")  # of verdicts
-OUTCOMES = ("holds", "open", "fails")  # of a comparison; counted as held, open and refuted
+SUFFIXES = {MAIN: "", ALIKE: "-alike", FULLY: "-fully"}  # suffixes of the names of companions, by way of tuning
+WORDS = ("holds", "partly holds", "does not hold", "undecided", "not judged")  # words of verdicts
+OUTCOMES = ("holds", "open", "fails")  # outcomes of a comparison; counted as held, open and refuted
 SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
 TESTS = {  # by the type of a claim's comparisons
     "time": "test_the_cost_is_read_from_the_units_of_the_study",
@@ -127,7 +127,7 @@ class ClaimQuestion:
     def compare(self, level: float) -> Comparison:
         """Return the answer as a comparison, with an interval at a level."""
         pairs = [pair.arrays() for pair in self.pairs]
-        if self.kind == "growth":  # of rival / ours, from the first pair to the second
+        if self.kind == "growth":  # growth of rival / ours from the first pair to the second
             pairs = [(theirs, ours) for ours, theirs in reversed(pairs)]
         estimate, low, high = self.answer(level) if self.answer else ratio_interval(*pairs, level=level)
         outcome = outcome_of(low, high, self.side, self.bound)

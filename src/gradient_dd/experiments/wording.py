@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NOUNS = {"last100": "final error", "mean_error": "mean error", "early": "early error", "episodes": "episodes needed"}
 TUNED = {"last100": "tuned for the final error", "mean_error": "tuned for the mean error", "what is measured": ""}
 OUTCOME_WORDS = {"holds": "yes", "fails": "no", "open": "undecided"}
-LONGEST = 78  # the most characters of a place
+LONGEST = 78  # maximum number of characters of a place
 WIDE = 10.0  # ratio of an interval's ends beyond which the estimate says little
 FACTORS = ("task", "rival", "size", "measure", "tuned_for", "ratios", "rho", "start")
 

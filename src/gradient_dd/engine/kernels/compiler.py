@@ -46,7 +46,7 @@ from gradient_dd.fingerprint import digest
 from gradient_dd.learners import rule as rule_module
 
 COMPILE: dict[str, Any] = {"error_model": "numpy", "boundscheck": False}
-INNER: dict[str, Any] = COMPILE | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called by kernels only
+INNER: dict[str, Any] = COMPILE | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # only kernels call these
 INLINE: dict[str, Any] = INNER | {"forceinline": True}
 STRIP = 8  # the number of lanes of a block is a multiple of this, so vector loops have no remainder
 WHOLE_STRIPS = ~np.uintp(STRIP - 1)  # B & WHOLE_STRIPS equals B, and tells the compiler that B is a multiple of STRIP
@@ -118,7 +118,7 @@ def engine_contents() -> str | None:
         return None
 
 
-ENGINE_CONTENTS = engine_contents()  # at import, because a file that is edited later is not the code that runs
+ENGINE_CONTENTS = engine_contents()  # read at import, because a file that is edited later is not the code that runs
 
 
 @cache

@@ -99,7 +99,7 @@ def move_row(memory, part, places, values, count, by, scratch):
     use_widest_vectors()
     for j in range(count):
         if values[j] != 0.0:
-            scratch[0] = values[j]  # in the precision of the memory
+            scratch[0] = values[j]  # rounded to the precision of the memory
             row, value = memory[np.uintp(places[j]), part], scratch[0]
             for lane in range(by.size):
                 row[lane] += by[lane] * value
@@ -205,7 +205,7 @@ def make_trace_passes(shared: bool) -> Any:
             if shared:
                 for k in range(np.uintp(begin.size - 1)):
                     if values[i, k] != 0.0:
-                        scratch[0] = values[i, k]  # in the precision of the memory
+                        scratch[0] = values[i, k]  # rounded to the precision of the memory
                         value = scratch[0]
                         for lane in range(np.uintp(begin[k]), np.uintp(begin[k + np.uintp(1)])):
                             flat[first + lane] += by[lane] * value

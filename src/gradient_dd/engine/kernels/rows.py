@@ -39,9 +39,9 @@ from gradient_dd.engine.single import aligned
 from gradient_dd.tasks import Task
 
 Rows = NDArray[np.uint64]
-WIDEST = 8  # the most rows of a step for which the loop over rows is unrolled
+WIDEST = 8  # maximum number of rows of a step for which the loop over rows is unrolled
 WORST_CONDITION = 1e2  # largest ratio of diagonal entries of R; beyond it the error loses digits
-AT_ONCE = 4  # terms of the error in one pass over the lanes
+AT_ONCE = 4  # number of terms of the error in one pass over the lanes
 
 
 class OutcomeRows(NamedTuple):

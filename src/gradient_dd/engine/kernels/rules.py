@@ -252,7 +252,7 @@ def describe_rule(rule: Rule) -> str | None:
         parameters = [(parameter.name, parameter.shared) for parameter in rule.parameters]
         traces = [(trace.name, describe_function(trace.step), trace.memory) for trace in rule.traces]
         return repr((describe_function(rule.step), rule.moves, rule.natural, parameters, *([traces] if traces else [])))
-    except (NotKeepableError, AttributeError, ValueError):  # not a plain function, or one with an empty cell
+    except (NotKeepableError, AttributeError, ValueError):  # not a plain function, or a function with an empty cell
         return None
 
 

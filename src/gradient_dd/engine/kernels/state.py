@@ -33,15 +33,15 @@ from gradient_dd.engine.kernels.rules import has_inverse, lane_fields, lane_para
 from gradient_dd.engine.single import aligned
 from gradient_dd.learners import Rule, Setting
 
-MOST_LANES = 128  # the most lanes of a block; more lanes gain no speed
-STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so that one pointer is enough for all
+MOST_LANES = 128  # maximum number of lanes of a block; more lanes gain no speed
+STRIDE = np.uintp(MOST_LANES)  # stride of the fields: a constant for the compiler, so that one pointer is enough
 TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
 SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η retains 1e-18 of its size
 LARGEST_SHRINK = 2.0**600  # used in place of a larger one: such a lane diverges at once, and its scale stays finite
 AFTER_TINY = HUGE_SCALE / 2  # the scale of a plain rule after a tiny one; a scale of 1 would become tiny again sooner
 ETA_SUMS = ("x_eta", "z_eta", "b_eta")
 ETA_MOVES = ("eta_x", "eta_next", "eta_z")
-SELDOM = 128  # the most steps between two checks of a scale; a power of two, like every period
+SELDOM = 128  # maximum number of steps between checks of a scale; a power of two, like every period
 
 
 def field_begins(rule: Rule) -> dict[str, Any]:

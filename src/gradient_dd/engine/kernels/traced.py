@@ -37,7 +37,7 @@ from gradient_dd.engine.kernels.vectors import (
 from gradient_dd.engine.reference import PRODUCTS
 from gradient_dd.learners import MOVES, Rule
 
-SUMS = ("delta", *ETA_SUMS)  # of each lane, summed over rows
+SUMS = ("delta", *ETA_SUMS)  # sums over rows, for each lane
 DIRECTIONS = tuple(move for move in MOVES if move != "eta_eta")
 SHARED = ("rho", "rho_x", "discount", *PRODUCTS)  # the signals of a step that all lanes share
 Scratch = namedtuple(
@@ -73,7 +73,7 @@ SCOPES = ["sums", "row0", "row1", "row2", "row3"]
 load_sums, store_sums = disjoint("sums", SCOPES)
 load_row, store_row = disjoint("row0", SCOPES)
 (load_1, store_1), (load_2, store_2), (load_3, store_3) = (disjoint(scope, SCOPES) for scope in SCOPES[2:])
-FOUR = np.uintp(4)  # rows of a trace in one pass over the lanes
+FOUR = np.uintp(4)  # number of rows of a trace in one pass over the lanes
 
 
 @numba.njit(**INLINE)

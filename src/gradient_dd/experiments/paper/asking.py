@@ -27,9 +27,9 @@ from gradient_dd.studies.intervals import DRAWS, Interval, ratio_interval, resam
 from gradient_dd.studies.store import Store
 
 AS_GOOD, INSENSITIVE = 1.25, 2.0  # bounds of ratios
-WITHIN = 2.0  # times the best error: a good step size
-CONVERGED = 0.1  # of the initial error: a run below it has converged as far as a finite run can show
-NEGLIGIBLE = 1.1  # times the cost of GTD2
+WITHIN = 2.0  # a step size is good if its error is below this multiple of the best error
+CONVERGED = 0.1  # share of the initial error below which a finite run counts as converged
+NEGLIGIBLE = 1.1  # multiple of the cost of GTD2
 GOALS = ("last100", "mean_error")  # the final error, and the mean error over the run
 
 

@@ -26,8 +26,8 @@ from gradient_dd.experiments.tuning import ByStudy, StudyEvidence
 from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, Ask, ClaimQuestion, Pair
 from gradient_dd.report.figure import Line
 
-ZERO = 1e-3  # of the initial error: an error below it counts as zero
-HALF = 0.5  # of the initial error: a learner that stays above it does not learn
+ZERO = 1e-3  # share of the initial error below which an error counts as zero
+HALF = 0.5  # share of the initial error above which a learner has not learned
 
 RATIOS = {"paper": "printed ratios", "standard": "usual ratios"}
 STARTS = {"baird": "the paper's initial weights", "baird-starts": "random initial weights"}

@@ -18,9 +18,9 @@ from gradient_dd.tasks import Task
 from gradient_dd.theory import check_assumptions, expected_run, natural_relation, recursion_eigenvalues
 
 WALKS, CHAINS = (10, 20, 40), (20, 50, 100)  # sizes
-STEPS = 1000  # in which changes of the values are measured
+STEPS = 1000  # number of steps in which changes of the values are measured
 NEAR = 0.05  # radians: a smaller angle counts as the same direction
-LESS = 0.9  # of GTD2's largest change: below it, drastic changes count as prevented
+LESS = 0.9  # share of GTD2's largest change below which drastic changes count as prevented
 
 
 class ExactStatement(NamedTuple):
@@ -134,7 +134,7 @@ def is_related(_: Any) -> list[ClaimQuestion]:
 
 
 def less_drastic(_: Any) -> list[ClaimQuestion]:
-    """Ask whether the largest change of the values in one step is below GTD2's with the same step size."""
+    """Ask whether the largest change of the values in one step is clearly below GTD2's with the same step size."""
     questions, samplings = [], (("iid", "independent draws"), ("trajectory", "trajectories"))
     chosen = (tasks.random_walk(10), 0.3), (tasks.boyan_chain(20), 0.3), (tasks.baird(7), 0.01)
     for (task, alpha), (sampling, named) in product(chosen, samplings):

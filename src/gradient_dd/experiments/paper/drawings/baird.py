@@ -28,7 +28,7 @@ from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.stability import in_row_space
 
 N_STATES, STEPS, RUNS = 20, 200_000, 3
-ITERATIONS = 8  # of the inverse iteration; the next mode decays ten thousand times faster
+ITERATIONS = 8  # steps of the inverse iteration; the next mode decays ten thousand times faster
 ALPHAS = np.geomspace(2.0**-12, 2.0**-7.25, 29)
 SAMPLED = 2.0 ** -np.arange(12, 7.4, -0.5)
 LEARNER: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -36,7 +36,7 @@ LEARNER: dict[str, tuple[str, dict[str, Any], str]] = {
     "GTD2": ("gtd2", {}, ORANGE),
 }
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-RADIUS = 0.5  # of a state in the diagram
+RADIUS = 0.5  # radius of a state in the diagram
 STARTS = dict(zip((11, 12, 13, 14), RAMP, strict=False))  # seeds of random initial weights, and their colours
 
 
@@ -133,7 +133,7 @@ def state_diagram(axes: Any, task: tasks.Task) -> None:
         "linewidth": 0.9,
     }
     for state, place in places.items():
-        terms = [  # of the value, such as 2w₁+w₈
+        terms = [  # terms of the value, such as 2w₁+w₈
             f"{'' if factor == 1 else f'{factor:g}'}w{str(i + 1).translate(SUBSCRIPTS)}"
             for i, factor in enumerate(task.features[state])
             if factor

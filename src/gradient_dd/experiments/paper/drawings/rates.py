@@ -47,12 +47,12 @@ NEAR = 1 - np.array([0.1, 0.05, 0.02, 0.005])  # shares of the κα at which the
 FLOW = np.linspace(0, 0.99, 34)  # κα of the effective matrix
 N_STATES, ALPHA, STEPS, EVERY, RUNS = 10, 0.3, 2400, 200, 100
 
-ROWS = 19  # values of the parameter
-SQUARES = 10  # values of the parameter at which the mean square is computed
+ROWS = 19  # number of values of the parameter
+SQUARES = 10  # number of values at which the mean square is computed
 HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#999999", "hatch": "////", "linewidth": 0}
-DECADES = 3.0  # of the rate, shown in colours
+DECADES = 3.0  # decades of the rate that colours show
 
-COUNT = 12  # random tasks
+COUNT = 12  # number of random tasks
 SHARES = np.geomspace(3e-4, 3, 42)  # κα, in units of 1 / max ‖x‖²
 CLASSES = {"stable": SKY, "diverges, GTD2 does not": ORANGE, "GTD2 diverges too": "#999999"}
 SAFETY_PANELS = (("iid", 1e-4), ("trajectory", 1e-4), ("trajectory", 1e-2))  # the sampling, and the step size
@@ -330,7 +330,7 @@ def draw_safety(folder: Path) -> None:
             axes.pcolormesh(SHARES, rows, np.array(grid), **colours, shading="nearest", rasterized=True)
             if sampling == "trajectory":
                 for row, edge in enumerate(edges):
-                    if edge < 0.999:  # else the flow stays stable as far as it is defined
+                    if edge < 0.999:  # otherwise the flow is stable wherever it is defined
                         axes.plot([edge, edge], [row - 0.5, row + 0.5], color=BLACK, linewidth=1.6)
             axes.set_title(f"{SAMPLINGS[sampling]}, α = {alpha:g}")
             axes.set(xscale="log", xlim=SHARES[[0, -1]], ylim=(len(chosen) - 0.5, -0.5), xlabel="κα max‖x‖²")
