@@ -1,6 +1,7 @@
 """`gdd.compare`: paired differences to the logging policy, ties, sentences, several questions, any form of policy."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,20 @@ def test_policies_that_are_not_significantly_different_are_named():
     near = gdd.compare(LOG, {"near": to_the_right(0.505)}, **OPTIONS)
     assert near.deploy == "today"
     assert near.sentence.startswith("Stay with 'today': no policy is significantly better. 'near' is worth ")
+
+
+@pytest.mark.parametrize(("apart", "deploy"), [(5.0, "right"), (-5.0, "now")])
+def test_the_decision_agrees_with_the_interval_shown(found, apart, deploy):
+    """Other features that give an even larger value are no reason against a policy."""
+    asked = found.questions[0]
+    base, right = (
+        one._replace(found=one.found._replace(by_map={"chosen": one.found.value, "other": one.found.value + more}))
+        for one, more in zip(asked.judged, (0.0, apart), strict=False)
+    )
+    asked = replace(asked, judged=[base, right])
+    assert asked.followed.name == deploy
+    assert (asked.records()[1]["difference_low"] > 0) == (deploy == "right")
+    assert asked.sentence.startswith("Deploy 'right'" if deploy == "right" else "Stay with 'now': no policy is")
 
 
 def test_a_policy_that_nothing_is_known_of_is_not_trusted():

@@ -10,7 +10,7 @@ import pytest
 from gradient_dd.evaluation import data_findings
 from gradient_dd.evaluation.data_findings import RatioFacts, time_limit_of, unexplained, worst_feature
 from gradient_dd.evaluation.findings import FINDINGS
-from gradient_dd.evaluation.policy_value import PolicyEstimate
+from gradient_dd.evaluation.value import PolicyEstimate
 from gradient_dd.stream.log import LogColumns, RewardSums
 from gradient_dd.studies.intervals import Bounds
 

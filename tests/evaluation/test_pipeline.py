@@ -7,10 +7,18 @@ from hypothesis import strategies as st
 
 import gradient_dd as gdd
 from gradient_dd.evaluation.log_data import LogData
-from gradient_dd.evaluation.pieces import HOLE, Piece, StepNumbers, dealt_groups, parts_of
-from gradient_dd.evaluation.policy_value import blend, ratio_products, step_sums
-from gradient_dd.evaluation.rows import EvaluationRows
-from gradient_dd.evaluation.value import values_of
+from gradient_dd.evaluation.passes import values_of
+from gradient_dd.evaluation.rows import (
+    HOLE,
+    EvaluationRows,
+    Piece,
+    dealt_groups,
+    numbered,
+    parts_of,
+    ratio_products,
+    step_sums,
+)
+from gradient_dd.evaluation.value import blend
 from gradient_dd.stream.features import OneHot
 
 
@@ -120,7 +128,7 @@ def piece_of(episode, discount, row=None):
     given = {"seen": none, "after": none, "carried": none, "carried_after": none, "action": none, "signals": none}
     given |= {"rho": np.ones(n), "behaviour": np.ones(n), "cut": zeros > 0, "group": zeros}
     row = np.arange(n) if row is None else np.array(row)
-    return StepNumbers().numbered(Piece(**given, discount=np.array(discount), episode=np.array(episode), step=row))
+    return next(numbered([Piece(**given, discount=np.array(discount), episode=np.array(episode), step=row)]))
 
 
 def test_products_along_episodes():
@@ -196,13 +204,10 @@ def test_too_many_features_are_learnt_by_auto_learner():
     assert found.found.psi.shape == (8, 3)
 
 
-def parted(folder, monkeypatch, n=2400, files=4, **changes):
-    """Write a log with text as a folder of files, each of which is a part, and return its columns."""
+def parted(folder, n=2400, files=4, **changes):
+    """Write a log with text as a folder of files, and return its columns."""
     import pandas as pd
 
-    from gradient_dd.stream.log import reader
-
-    monkeypatch.setattr(reader, "SMALL", 0)
     rng = np.random.default_rng(0)
     state, action = rng.integers(0, 5, n), rng.integers(0, 2, n)
     log = {"obs_0": rng.standard_normal(n), "obs_1": np.array(["a", "b", "c", "d", "e"])[state], "action": action}
@@ -218,8 +223,19 @@ def most_right(seen):
     return np.tile([0.3, 0.7], (len(seen), 1))
 
 
+@pytest.mark.parametrize("files", [4, 7])  # 7 files cut episodes
+def test_a_folder_with_text_has_the_bits_of_its_rows(tmp_path, files):
+    log = parted(tmp_path, files=files)
+    one, two = (gdd.evaluate_log(source, target=most_right, discount=0.9) for source in (tmp_path, log))
+    assert one.rows == two.rows == 2400
+    assert np.array_equal(one.w, two.w)
+    assert one.start_interval == two.start_interval
+    assert one.verdict == two.verdict
+
+
 def test_parts_of_a_folder_are_summed_one_after_the_other(tmp_path, monkeypatch):
-    log = parted(tmp_path, monkeypatch)
+    monkeypatch.setattr("gradient_dd.stream.log.reader.SMALL", 0)
+    log = parted(tmp_path)
     one, two = (gdd.evaluate_log(source, target=most_right, discount=0.9) for source in (tmp_path, log))
     assert one.rows == two.rows == 2400
     assert one.w == pytest.approx(two.w, rel=1e-9)
@@ -229,22 +245,18 @@ def test_parts_of_a_folder_are_summed_one_after_the_other(tmp_path, monkeypatch)
 
 
 def test_an_episode_in_two_files_joins_their_parts(tmp_path, monkeypatch):
-    parted(tmp_path, monkeypatch, n=2000, terminated=np.arange(2000) % 6 == 5)  # 500 rows are not whole episodes
+    monkeypatch.setattr("gradient_dd.stream.log.reader.SMALL", 0)
+    parted(tmp_path, n=2000, terminated=np.arange(2000) % 6 == 5)  # 500 rows are not whole episodes
     rows = LogData(tmp_path, {"a": None}, discount=0.9).rows
     assert rows.parts == 2
     assert [len(rows.reader.files[k]) for k in range(2)] == [3, 1]
 
 
-def test_an_episode_that_returns_in_another_file_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("gradient_dd.stream.log.sources.CHUNK", 100)
-    parted(tmp_path, monkeypatch, episode=np.arange(2400) // 6 % 300)
-    with pytest.raises(gdd.BadRequestError, match="Sort the rows by episode"):
-        gdd.evaluate_log(tmp_path, discount=0.9)
-
-
 @pytest.mark.xdist_group("dask")
-def test_workers_return_the_same_bits(tmp_path, monkeypatch):
-    parted(tmp_path, monkeypatch)
+@pytest.mark.parametrize("files", [4, 7])  # 7 files cut episodes, and two of them are a part
+def test_workers_return_the_same_bits(tmp_path, monkeypatch, files):
+    monkeypatch.setattr("gradient_dd.stream.log.reader.SMALL", 0)
+    parted(tmp_path, files=files)
     targets = {"f": most_right, "even": lambda seen: np.full((len(seen), 2), 0.5)}
     seen = []
     here, there = (
@@ -258,8 +270,18 @@ def test_workers_return_the_same_bits(tmp_path, monkeypatch):
         gdd.compare({}, targets, discount=0.9, dask="local")
 
 
+def test_an_episode_that_returns_in_another_file_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("gradient_dd.stream.log.sources.CHUNK", 100)
+    parted(tmp_path, episode=np.arange(2400) // 6 % 300)
+    with pytest.raises(gdd.BadRequestError, match="must not return to an episode that another one followed"):
+        gdd.evaluate_log(tmp_path, discount=0.9)
+    monkeypatch.setattr("gradient_dd.stream.log.reader.SMALL", 0)
+    with pytest.raises(gdd.BadRequestError, match="Sort the rows by episode"):
+        gdd.evaluate_log(tmp_path, discount=0.9)
+
+
 def test_a_long_log_chooses_its_features_by_a_sample(monkeypatch):
-    from gradient_dd.evaluation import pieces, rows
+    from gradient_dd.evaluation import rows
 
     log, policy, _ = data_of(episodes=300)
     log["obs"] = log["obs"] + 0.01 * np.random.default_rng(1).standard_normal(len(log["obs"]))
@@ -267,7 +289,7 @@ def test_a_long_log_chooses_its_features_by_a_sample(monkeypatch):
     monkeypatch.setattr(rows, "KEPT_NUMBERS", 0)
     again = gdd.evaluate_log(log, target=policy, discount=0.9)
     assert again.start_value == pytest.approx(whole.start_value, rel=1e-9)
-    monkeypatch.setattr(pieces, "SAMPLE_ROWS", 900)
+    monkeypatch.setattr(rows, "SAMPLE_ROWS", 900)
     told = []
     part = gdd.evaluate_log(log, target=policy, discount=0.9, progress=lambda *done: told.append(done))
     assert told[-1][0] == told[-1][1]

@@ -6,14 +6,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gradient_dd.evaluation import drift, row_findings
-from gradient_dd.evaluation.drift import Drift, drift_of, moved_most
+from gradient_dd.evaluation import row_findings
 from gradient_dd.evaluation.findings import FINDINGS
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.row_findings import (
+    Drift,
     Hole,
+    drift_of,
     duplicate_episodes,
     links_of,
+    moved_most,
+    products_of,
     row_evidence,
     shift_of,
     sketch,
@@ -62,7 +65,7 @@ def test_findings_on_links_and_drift(monkeypatch):
     assert said("missing_rows", links=(9.0, Hole(9, 1.2, 6.1))) == []
     assert said("missing_rows", links=(9.0, Hole(9, 1.3, 6.0))) == []
     for found, levels in ((Drift(0.003), ["fine"]), (None, [])):
-        monkeypatch.setattr(drift, "drift_of", lambda rows, found=found: found)
+        monkeypatch.setattr(row_findings, "drift_of", lambda rows, found=found: found)
         assert said("drift") == levels
 
 
@@ -164,7 +167,7 @@ def test_many_actions_and_features_do_not_need_all_their_products_at_once():
     rng = np.random.default_rng(0)
     actions, here = np.eye(60)[rng.integers(0, 60, 5000)], rng.standard_normal((5000, 60))
     tracemalloc.start()
-    found = drift.products_of(actions, here)
+    found = products_of(actions, here)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5000 * 60 * 60 * 8  # bytes of all products

@@ -29,14 +29,120 @@ def test_a_log_of_single_steps_needs_no_column_of_ends():
     ]
 
 
-def test_a_hint_lists_all_columns_but_the_action():
-    log = {
-        name: np.arange(4.0) for name in ("pos", "speed", "angle", "spin", "wind", "chosen_action", "reward", "done")
-    }
+def sessions(count=60, limit=9, seed=0):
+    """Return a log of sessions in a shop, whose names are not the usual ones; some reach a time limit."""
+    rng, rows = np.random.default_rng(seed), []
+    for session in range(count):
+        for step in range(limit):
+            segment, fatigue, shown = session % 2, 0.1 * step + 0.01 * rng.random(), rng.integers(2)
+            left = rng.random() < 0.15
+            rows.append((session, segment, fatigue, shown, float(shown == segment), left, 0.5, step == limit - 1))
+            if left:
+                break
+    names = ("session", "segment", "fatigue", "recommended", "margin", "left", "p_shown", "timeout")
+    log = dict(zip(names, map(np.array, zip(*rows, strict=True)), strict=True))
+    return log | {"timeout": log["timeout"] & ~log["left"]}
+
+
+SEEN = {"observation": ["segment", "fatigue"], "action": "recommended", "reward": "margin"}
+ENDS = {"terminated": "left", "episode": "session"}
+
+
+def test_missing_roles_are_one_error_with_all_columns():
+    log = sessions()
     with pytest.raises(BadRequestError) as caught:
-        gdd.evaluate_log(log, discount=0.9)
-    assert "--column observation=pos,speed,angle,spin,wind, or" in str(caught.value)
-    assert "'chosen_action'" not in str(caught.value).partition("Name them")[2]
+        gdd.compare(log, {"new": lambda seen: np.full((len(seen), 2), 0.5)}, discount=0.9)
+    assert str(caught.value) == (
+        "A log must have observations, such as obs_0, obs_1, … and rewards and actions. Got "
+        f"{', '.join(map(repr, log))}. Name them: --column observation=FEATURE,... --column reward=NAME "
+        "--column action=NAME, or columns={'observation': […], 'reward': …, 'action': …}."
+    )
+    with pytest.raises(BadRequestError, match="A column of rewards must be in the log"):
+        gdd.evaluate_log(log, discount=0.9, columns={"observation": "segment"})
+
+
+def test_a_column_has_one_role_and_a_role_has_its_usual_names():
+    log = sessions()
+    twice = {"observation": ["segment", "margin"], "reward": "margin"}
+    with pytest.raises(BadRequestError) as caught:
+        gdd.evaluate_log(log, discount=0.9, columns=twice)
+    assert str(caught.value) == "The column 'margin' must have one role. Got 'observation' and 'reward'."
+    one, two = (
+        gdd.evaluate_log(log, discount=0.9, columns=SEEN | ENDS | {role: "p_shown"})
+        for role in ("propensity", "behaviour_probability")
+    )
+    assert one.stated == two.stated
+
+
+def test_unused_columns_are_stated_and_forgotten_ends_need_care():
+    log = sessions()
+    whole = gdd.evaluate_log(log, discount=0.9, columns=SEEN | ENDS)
+    assert "Not used: 'p_shown'." in whole.stated
+    assert not [one for one in whole.verdict.findings if one.about == "ends"]
+    found = gdd.evaluate_log(log, discount=0.9, columns=SEEN)
+    assert "Not used: 'session', 'left', 'p_shown'." in found.stated
+    (ends,) = [one for one in found.verdict.findings if one.about == "ends"]
+    assert ends.level == "with care"
+    assert "'session' looks like the number of an episode, 'left' contains only 0 and 1. If they do" in ends.sentence
+    harmless = {name: column for name, column in log.items() if name not in ("session", "left")}
+    assert not [
+        one for one in gdd.evaluate_log(harmless, discount=0.9, columns=SEEN).verdict.findings if one.about == "ends"
+    ]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 65_536])  # rows of a piece
+def test_episodes_at_a_time_limit_are_counted_as_truncated(monkeypatch, chunk):
+    monkeypatch.setattr("gradient_dd.stream.log.sources.CHUNK", chunk)
+    log = sessions()
+    timeouts, left = int(log["timeout"].sum()), int(log["left"].sum())
+    assert min(timeouts, left) > 9
+    found = gdd.evaluate_log(log, discount=0.9, columns=SEEN | ENDS)
+    (words,) = [one.sentence for one in found.verdict.findings if one.about == "episodes"]
+    assert words.endswith(f"in 60 episodes; {left} terminated, {timeouts} were truncated.")
+
+
+POLICIES = """
+import numpy as np
+
+CHANCES = {0: 0.2, 1: 0.8}
+
+def personal(observations):
+    chance = np.array([CHANCES[one] for one in observations[:, 1]])
+    return np.column_stack([1 - chance, chance])
+
+def other(observations):
+    return np.tile([0.02, 0.98], (len(observations), 1))
+
+def another(observations):
+    return np.tile([0.98, 0.02], (len(observations), 1))
+"""
+
+
+def shown_for(tmp_path, *words):
+    """Return what a command prints, or its error, for the log of sessions."""
+    pd.DataFrame(sessions()).to_csv(tmp_path / "log.csv", index=False)
+    (tmp_path / "policies.py").write_text(POLICIES)
+    roles = [f"--column={role}={name if isinstance(name, str) else ','.join(name)}" for role, name in SEEN.items()]
+    roles += [f"--column={role}={name}" for role, name in (ENDS | {"propensity": "p_shown"}).items()]
+    run = CliRunner().invoke(cli, [words[0], str(tmp_path / "log.csv"), "--discount", "0.9", *roles, *words[1:]])
+    return str(run.exception) if run.exception else run.stdout
+
+
+def test_an_error_in_a_policy_names_its_line_and_the_columns(tmp_path):
+    for command in ("compare", "evaluate"):
+        told = shown_for(tmp_path, command, "--target", f"{tmp_path}/policies.py:personal")
+        name = "personal" if command == "compare" else "target"
+        assert told.startswith(f"The policy {name!r} must run on a batch of observations. Got KeyError: ")
+        assert told.endswith("in line 7 of policies.py. It receives the columns 'segment', 'fatigue', in this order.")
+    told = shown_for(tmp_path, "compare", "--target", f"{tmp_path}/policies.py")
+    assert told.startswith("'--target' must be given as FILE.py:NAME. Got ")
+
+
+def test_a_remedy_is_printed_once(tmp_path):
+    targets = [word for name in ("other", "another") for word in ("--target", f"{tmp_path}/policies.py:{name}")]
+    told = shown_for(tmp_path, "compare", *targets)
+    assert told.count("Collect data from these states and actions.") == 1
+    assert told.count("of the policy's visits have no similar data") == 3  # in two reasons and the recommendation
 
 
 def shop(n=900):

@@ -213,9 +213,9 @@ def test_a_rule_and_a_schedule_of_your_own_are_given_again(tmp_path):
     Learner(mine, 2, schedule=schedule).save(tmp_path / "a")
     with pytest.raises(BadRequestError, match="was saved with a schedule of your own"):
         Learner.load(tmp_path / "a", learner=mine)
-    with pytest.raises(BadRequestError, match="was saved with a rule of your own, 'mine': give it again"):
+    with pytest.raises(BadRequestError, match=r"was saved with a rule of your own, 'mine'\. Pass it again"):
         Learner.load(tmp_path / "a", schedule=schedule)
-    with pytest.raises(BadRequestError, match=r"must be 'mine', which it was saved with. Got 'tdc'"):
+    with pytest.raises(BadRequestError, match=r"must be 'mine', the saved rule. Got 'tdc'"):
         Learner.load(tmp_path / "a", learner=LEARNERS["tdc"], schedule=schedule)
     again = Learner.load(tmp_path / "a", learner=mine, schedule=schedule)
     assert again.rule is mine.plain

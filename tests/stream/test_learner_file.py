@@ -103,7 +103,7 @@ COUNTS = {"updates": 1, "episodes": 0, "scale": 1.0}
         ({"schedule": {"n0": 1, "per": "year"}}, "'per' of a schedule must be 'episode' or 'step'."),
         ({"schedule": 3}, "must be a learner saved by gradient-dd."),
         ({"learner": ["td"]}, "must be a learner saved by gradient-dd."),
-        ({"learner": "none"}, "was saved with a rule of your own, 'none': give it again"),
+        ({"learner": "none"}, "was saved with a rule of your own, 'none'. Pass it again"),
         ({"features": 3}, "must be a learner saved by gradient-dd."),
         ({"features": {"kind": "none"}}, "Unknown type of features 'none'."),
         ({"version": "3"}, "must be of version 4. Got '3'. Another gradient-dd wrote it"),
@@ -284,6 +284,6 @@ def test_the_feature_map_is_saved_with_the_learner(tmp_path):
 def test_features_of_your_own_are_given_again(tmp_path):
     squares = features.Own(lambda x: [x, x * x])
     Learner("td", 2, features=squares).save(tmp_path / "agent.npz")
-    with pytest.raises(BadRequestError, match="was saved with features of your own: give them again"):
+    with pytest.raises(BadRequestError, match=r"was saved with features of your own\. Pass them again"):
         Learner.load(tmp_path / "agent.npz")
     assert Learner.load(tmp_path / "agent.npz", features=squares).features is squares

@@ -1,8 +1,8 @@
 """Estimates the propensities of logs that do not record them.
 
 Uses counts if the features are a table, otherwise multinomial logistic regression of the action on the features of the
-state, with a small ridge. The estimate depends on the log, and so do all values computed from it: `gradient`,
-`direction` and `pulls` turn the derivative of a value by log μ(a|s) into the influence of each row.
+state, with a small ridge. All values depend on the estimate: `gradient`, `direction` and `pulls` turn the derivative of
+a value by log μ(a|s) into the influence of each row through the estimate.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,9 @@ from scipy.optimize import minimize
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.maps import FeatureMap
-from gradient_dd.evaluation.pieces import Piece
+from gradient_dd.evaluation.rows import Piece
 
 RIDGE = 1e-4  # of the regression, relative to the number of rows
-SWEEPS = 200  # iterations of the regression
-BINS = 10  # bins of the calibration
 SMALLEST = 1e-3  # smaller probabilities are raised to this: their ratios would be mostly noise
 
 
@@ -33,7 +31,6 @@ class Behaviour:
         self.map, self.actions = one, actions
         X = one.matrix(np.concatenate([piece.seen for piece in pieces]))
         action = np.concatenate([piece.taken for piece in pieces])
-        self.n = len(action)
         if one.table:
             self.words = "the counts of each state"
             self.counts = np.zeros((one.p, actions))
@@ -42,8 +39,7 @@ class Behaviour:
             self.words = "logistic regression on the features"
             scale = np.sqrt((X * X).mean(axis=0))
             self.scale = np.where(scale > 0, scale, 1.0)
-            self.theta = self._regress(X / self.scale, action)
-            self.curve = self._curvature(X / self.scale)
+            self._regress(X / self.scale, action)
         self.gap, self.worst = calibration(self._chances(X), action)
 
     def __call__(self, piece: Piece) -> Array:
@@ -57,29 +53,24 @@ class Behaviour:
             return np.asarray((self.counts / np.where(total > 0, total, 1.0))[cells(X)])
         return softmax((X / self.scale) @ self.theta)
 
-    def _regress(self, X: Array, action: Integers) -> Array:
-        hot, n = np.eye(self.actions)[action], len(action)
+    def _regress(self, X: Array, action: Integers) -> None:
+        """Fit theta (p, actions), and the second derivative of the loss of all rows, (p actions, p actions)."""
+        hot, n, p = np.eye(self.actions)[action], len(action), X.shape[1]
 
         def loss(flat: Array) -> tuple[float, Array]:
-            theta = flat.reshape(X.shape[1], self.actions)
+            theta = flat.reshape(p, self.actions)
             chances = softmax(X @ theta)
             surprise = -np.log(np.maximum(chances[np.arange(n), action], 1e-300)).mean()
             slope = X.T @ (chances - hot) / n + RIDGE * theta
             return float(surprise + RIDGE * (theta**2).sum() / 2), slope.ravel()
 
-        begin = np.zeros(X.shape[1] * self.actions)
-        found = minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": SWEEPS})
-        return np.asarray(found.x).reshape(X.shape[1], self.actions)
-
-    def _curvature(self, X: Array) -> Array:
-        """Return the second derivative of the loss of all rows, (p actions, p actions)."""
-        chances, p = softmax(X @ self.theta), X.shape[1]
-        found = RIDGE * self.n * np.eye(p * self.actions)
+        found = minimize(loss, np.zeros(p * self.actions), jac=True, method="L-BFGS-B", options={"maxiter": 200})
+        self.theta = np.asarray(found.x).reshape(p, self.actions)
+        chances, self.curve = softmax(X @ self.theta), RIDGE * n * np.eye(p * self.actions)
         for a in range(self.actions):
             for b in range(self.actions):
                 each = chances[:, a] * ((a == b) - chances[:, b])
-                found[a * p : (a + 1) * p, b * p : (b + 1) * p] += X.T @ (each[:, None] * X)
-        return found
+                self.curve[a * p : (a + 1) * p, b * p : (b + 1) * p] += X.T @ (each[:, None] * X)
 
     def _scores(self, piece: Piece) -> tuple[Array, Array]:
         """Return scaled features (n, p), and the slope of log μ(a|s) by the scores of all actions, (n, actions)."""
@@ -128,6 +119,6 @@ def softmax(scores: Array) -> Array:
 def calibration(chances: Array, action: Integers) -> tuple[float, float]:
     """Return the mean and largest difference of predicted (n, actions) and actual shares, over bins of equal size."""
     predicted, happened = chances.ravel(), np.eye(chances.shape[1])[action].ravel()
-    parts = np.array_split(np.argsort(predicted, kind="stable"), BINS)
+    parts = np.array_split(np.argsort(predicted, kind="stable"), 10)
     gaps = [abs(float(predicted[part].mean() - happened[part].mean())) for part in parts if len(part)]
     return float(np.mean(gaps)), float(np.max(gaps))

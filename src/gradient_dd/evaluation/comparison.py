@@ -5,7 +5,8 @@ The influences of two policies are paired by episode, so the interval of a diffe
     Δq = q − q'      Δd = d − d'      Δ = their blend, as for a value      ±  f · standard error of Σ (ψ − ψ')
 
 The interval is the union of the three, extended by the differences that other features give: these estimate the bias
-of the features, which adds to chance. A policy is better if the interval of the blend is above 0.
+of the features, which adds to chance. A policy is better if the interval of the blend and the differences that other
+features give are above 0.
 f makes the intervals of all differences to the baseline simultaneous: the quantile of the largest |Σ ξ (ψ − ψ')| over
 its standard error, for random ξ (multiplier bootstrap).
 """
@@ -20,25 +21,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.arrays import Array
 from gradient_dd.cards import card
-from gradient_dd.evaluation import drift  # noqa: F401  registers its finding
 from gradient_dd.evaluation.data_findings import ratio_facts
-from gradient_dd.evaluation.findings import Finding, Verdict, findings_of, verdict_of
+from gradient_dd.evaluation.findings import Verdict, findings_of, verdict_of
 from gradient_dd.evaluation.log_data import LogData
+from gradient_dd.evaluation.passes import values_of
 from gradient_dd.evaluation.policy_findings import policy_findings, sampled_choices
-from gradient_dd.evaluation.policy_value import PolicyValue, blend, error_of
 from gradient_dd.evaluation.result import Support
 from gradient_dd.evaluation.row_findings import row_evidence
-from gradient_dd.evaluation.value import values_of
+from gradient_dd.evaluation.value import PolicyValue, blend, error_of
 from gradient_dd.studies.intervals import Bounds, student_factor
 
-NUMBERS = ("value", "low", "high", "difference", "difference_low", "difference_high")
-NAMED = 5  # most names in a sentence
 DRAWS, MOST_UNITS = 2000, 400  # of the multiplier bootstrap; units over which it sums influences
 CLOSE = 0.01  # relative to the range of the values of all policies: smaller differences are not ranked
-PASSES = 2  # over the log for each policy
-MOST_TIMES = 20.0  # largest number of additional episodes to recommend, relative to the log
 
 
 class Judged(NamedTuple):
@@ -63,7 +58,7 @@ class Gap(NamedTuple):
     """The difference between the values of two policies, with its interval.
 
     sure    the interval of the blend alone, the most precise estimate
-    reach   half-width due to chance, which more episodes reduce;  hidden  the part due to other features
+    reach   half-width due to chance, which more episodes reduce;  hidden  how much less other features give
     """
 
     apart: float
@@ -98,23 +93,21 @@ class PolicyQuestion:
         """The usable policies, largest value first."""
         return sorted((one for one in self.judged if one.usable), key=lambda one: -one.found.value)
 
-    @property
-    def others(self) -> list[Judged]:
-        """The usable policies except the baseline, largest value first."""
-        return [one for one in self.usable if one is not self.baseline]
-
     @cached_property
     def factor(self) -> float:
         """Half-width of the simultaneous intervals of all differences to the baseline, in standard errors."""
-        base, others = self.baseline.found, [one.found for one in self.judged[1:] if one.usable]
-        single = student_factor(self.confidence, len(base.psi) - 1)
-        pulls = [summed(one.psi[:, 2] - base.psi[:, 2]) for one in others]
-        pulls = [one for one in pulls if error_of(one) > 0]
+        base, pulls = self.baseline.found.psi[:, 2], []
+        for one in self.judged[1:]:
+            pull = one.found.psi[:, 2] - base
+            if len(pull) > MOST_UNITS:
+                pull = np.bincount(np.arange(len(pull)) % MOST_UNITS, pull).astype(float)
+            if one.usable and (error := error_of(pull)) > 0:
+                pulls.append(pull / error)
+        single = student_factor(self.confidence, len(base) - 1)
         if len(pulls) < 2:
             return single
-        P = np.column_stack([one / error_of(one) for one in pulls])
-        xi = np.random.default_rng(17).standard_normal((DRAWS, len(P)))
-        largest = np.abs(xi @ P).max(axis=1)
+        xi = np.random.default_rng(17).standard_normal((DRAWS, len(pulls[0])))
+        largest = np.abs(xi @ np.column_stack(pulls)).max(axis=1)
         normal = student_factor(self.confidence, 1e6)
         return max(single, float(np.quantile(largest, self.confidence)) * single / normal)
 
@@ -125,30 +118,20 @@ class PolicyQuestion:
             return Gap(0.0, 0.0, 0.0, Bounds(0.0, 0.0), 0.0, 0.0)
         apart = one.value - two.value
         values = [each.found.value for each in self.judged if each.usable or each is self.baseline]
-        shared = [key for key in one.by_map if key in two.by_map]
-        others = [0.0, *(one.by_map[key] - two.by_map[key] - apart for key in shared)]
+        others = [0.0, *(one.by_map[key] - two.by_map[key] - apart for key in one.by_map if key in two.by_map)]
         margin = CLOSE * (max(values) - min(values))
-        hidden = max(map(abs, others)) + margin
         psi = one.psi[:, :2] - two.psi[:, :2]
-        q, d = (
-            float(np.clip(mine.value, *self.bounds) - np.clip(other.value, *self.bounds))
-            for mine, other in ((one.q, two.q), (one.d, two.d))
-        )
+        pairs = ((one.q, two.q), (one.d, two.d))
+        q, d = (float(np.clip(x.value, *self.bounds) - np.clip(y.value, *self.bounds)) for x, y in pairs)
         share, _ = blend(q, d, psi.T @ psi * len(psi) / max(1, len(psi) - 1))
         centres = np.array([q, d, share * q + (1 - share) * d])
         reach = self.factor * np.array([error_of(column) for column in (*psi.T, psi @ (share, 1 - share))])
         least, most = min(self.bounds.low - two.high, apart), max(self.bounds.high - two.low, apart)
-        lows, highs = centres - reach, centres + reach
-        low, high = min(apart, *lows) + min(others) - margin, max(apart, *highs) + max(others) + margin
-        ends = low, high, min(lows[2], apart - hidden), max(highs[2], apart + hidden)
+        lows, highs, less, more = centres - reach, centres + reach, min(others), max(others)
+        low, high = min(apart, *lows) + less - margin, max(apart, *highs) + more + margin
+        ends = low, high, min(lows[2], apart + less - margin), max(highs[2], apart + more + margin)
         low, high, worst, best = (float(np.clip(one, least, most)) for one in ends)
-        return Gap(apart, low, high, Bounds(worst, best), float(reach[2]), hidden)
-
-    @property
-    def ties(self) -> list[Judged]:
-        """The usable policies not significantly different from the best, largest value first, with the best."""
-        usable = self.usable
-        return [one for one in usable if one is usable[0] or self.is_near(usable[0], one)]
+        return Gap(apart, low, high, Bounds(worst, best), float(reach[2]), margin - less)
 
     def is_near(self, one: Judged, other: Judged) -> bool:
         """Return whether two policies are not significantly different."""
@@ -158,59 +141,57 @@ class PolicyQuestion:
     @cached_property
     def followed(self) -> Judged:
         """The policy to deploy: the largest value among those significantly better than the baseline, else it."""
-        sure = (one for one in self.others if self.gap(one, self.baseline).sure.low > 0)
+        sure = (one for one in self.usable if self.gap(one, self.baseline).sure.low > 0)
         return next(sure, self.baseline)
 
     def records(self) -> list[dict[str, Any]]:
         """Return a record per policy, the baseline first."""
         found = []
         for one in self.judged:
-            gap = self.gap(one, self.baseline)
-            numbers = (one.found.value, one.found.low, one.found.high, gap.apart, gap.low, gap.high)
-            record = {"name": one.name, **dict(zip(NUMBERS, numbers, strict=True)), "verdict": one.verdict.word}
-            more = {"effective_rows": one.found.effective, "why": one.verdict.reasons[:1]}
-            found.append({**record, **more, "reward": self.reward, "discount": self.discount})
+            value, gap = one.found, self.gap(one, self.baseline)
+            record = {"name": one.name, "value": value.value, "low": value.low, "high": value.high}
+            record |= {"difference": gap.apart, "difference_low": gap.low, "difference_high": gap.high}
+            record |= {"verdict": one.verdict.word, "effective_rows": value.effective, "why": one.verdict.reasons[:1]}
+            found.append(record | {"reward": self.reward, "discount": self.discount})
         return found
 
     @property
     def sentence(self) -> str:
         """The recommendation, and which policies look better but cannot be trusted."""
-        refused = [one for one in self.judged[1:] if not one.usable and one.found.value > self.followed.found.value]
-        if not refused or not self.others:
-            return self.decision
-        return f"{self.decision} The larger value of {names_of(refused)} cannot be trusted."
-
-    @property
-    def decision(self) -> str:
-        """The recommendation."""
-        base, others, followed = self.baseline, self.others, self.followed
+        base, followed = self.baseline, self.followed
+        others = [one for one in self.usable if one is not base]
         stay = f"Stay with {base.name!r}:"
         if not others:
-            why = next((reason for one in self.judged[1:] for reason in one.verdict.reasons), "no policy was given.")
+            limits = (one.reason for each in self.judged[1:] for one in each.verdict.findings if one.level != "fine")
+            why = next(limits, "no policy was given.")
             return f"{stay} the value of no other policy can be trusted, because: {why}"
+        refused = [one for one in self.judged[1:] if not one.usable and one.found.value > followed.found.value]
+        larger = f" The larger value of {names_of(refused)} cannot be trusted." if refused else ""
+        gain = self.gap(others[0] if followed is base else followed, base)
+        low, high, size = gain.low, gain.high, f"{abs(gain.apart):.4g} {'more' if gain.apart >= 0 else 'less'}"
+        if followed is base and high < 0:
+            return f"{stay} every other policy is significantly worse.{larger}"
         if followed is base:
-            gap = self.gap(others[0], base)
-            if gap.high < 0:
-                return f"{stay} every other policy is significantly worse."
-            words = f"{others[0].name!r} is worth {signed(gap.apart)} (interval: {gap.low:.4g} to {gap.high:.4g})"
-            return f"{stay} no policy is significantly better. {words}.{self.more(others[0], gap)}"
-        gain = self.gap(followed, base)
-        care = "" if followed.verdict.word == "trust" else f" Its value needs care: {followed.verdict.reasons[0]}"
+            words = f"{others[0].name!r} is worth {size} (interval: {low:.4g} to {high:.4g})"
+            more = self.more_episodes(gain) if others[0].verdict.word == "trust" else ""
+            return f"{stay} no policy is significantly better. {words}.{more}{larger}"
+        gravest = followed.verdict.findings[0]
+        care = "" if gravest.level == "fine" else f" Its value needs care: {gravest.reason}"
         near = [one for one in self.judged[1:] if one.usable and one is not followed and self.is_near(followed, one)]
         rest = f" Not significantly different from it: {names_of(near)}." if near else ""
-        low, high, unsure = gain.low, gain.high, ""
+        unsure = ""
         if low <= 0:
             unsure = f" The returns alone do not show this yet (interval: {low:.4g} to {high:.4g})."
             low, high = gain.sure
-        words = f"it is worth {followed.found.value:.4g}, {signed(gain.apart)} than {base.name!r}"
-        return f"Deploy {followed.name!r}: {words} (from {low:.4g} to {high:.4g}).{unsure}{rest}{care}"
+        words = f"it is worth {followed.found.value:.4g}, {size} than {base.name!r} (from {low:.4g} to {high:.4g})"
+        return f"Deploy {followed.name!r}: {words}.{unsure}{rest}{care}{larger}"
 
-    def more(self, one: Judged, gap: Gap) -> str:
+    def more_episodes(self, gap: Gap) -> str:
         """Return how many more episodes a difference of this size needs; nothing if they are too many."""
-        if gap.apart <= max(gap.hidden, 0.0) or one.verdict.word != "trust":
+        if gap.apart <= max(gap.hidden, 0.0):
             return ""
         times = (gap.reach / (gap.apart - gap.hidden)) ** 2
-        if not 1.1 < times <= MOST_TIMES:
+        if not 1.1 < times <= 20:
             return ""
         count = (times - 1) * self.episodes
         unit = 10 ** max(0, int(np.log10(max(1.0, count))) - 1)  # two significant digits
@@ -220,45 +201,34 @@ class PolicyQuestion:
 
 def answered(data: LogData, confidence: float, names: Sequence[Any]) -> list[PolicyQuestion]:
     """Return the values and verdicts of all policies of a log, the logging policy first, for every signal."""
-    rows, reader = data.rows, data.reader
-    gamma = None if reader.columns.discount is not None else reader.discount
+    rows, known = data.rows, dict[Any, Support]()
+    gamma = None if data.reader.columns.discount is not None else data.reader.discount
     facts = findings_of("data", data)
     on_rows = [findings_of("rows", one) for one in row_evidence(data)]
-    size = rows.episodes, confidence
-    found = [PolicyQuestion(str(name), gamma, [], rows.bounds(k), *size) for k, name in enumerate(names)]
-    known: dict[Any, Support] = {}
-    rows.progress.plan(PASSES * rows.n * len(data.policies))
+    found = [
+        PolicyQuestion(str(name), gamma, [], rows.bounds(k), rows.episodes, confidence) for k, name in enumerate(names)
+    ]
+    rows.progress.plan(2 * rows.n * len(data.policies))
     base: list[PolicyValue] = []
     for policy, values in zip(data.policies, values_of(data, data.policies, confidence), strict=True):
         base = base or values
-        sampled = sampled_choices(data, policy)
-        ratios: list[Finding] = []
+        sampled, common = sampled_choices(data, policy), facts
         if not (policy.logging or sampled.ratio is None or data.behaviour is not None):
-            ratios = findings_of("ratios", ratio_facts(data, sampled.ratio))
+            common = [*facts, *findings_of("ratios", ratio_facts(data, sampled.ratio))]
         for k, (question, value) in enumerate(zip(found, values, strict=True)):
             key = value.map.name, policy.by_ratio, k
             if key not in known:
                 known[key] = Support(data, value, question.bounds)
             own = policy_findings(data, value, base[k], known[key], sampled)
-            question.judged.append(Judged(value, verdict_of([*facts, *ratios, *on_rows[k], *own]), known[key]))
+            question.judged.append(Judged(value, verdict_of([*common, *on_rows[k], *own]), known[key]))
     return found
-
-
-def signed(apart: float) -> str:
-    """Return a difference as text."""
-    return f"{abs(apart):.4g} {'more' if apart >= 0 else 'less'}"
-
-
-def summed(psi: Array) -> Array:
-    """Return influences summed over at most MOST_UNITS units."""
-    return psi if len(psi) <= MOST_UNITS else np.bincount(np.arange(len(psi)) % MOST_UNITS, psi).astype(float)
 
 
 def names_of(several: Sequence[Judged]) -> str:
     """Return names as a list in a sentence."""
     words = [repr(one.name) for one in several]
-    if len(words) > NAMED:
-        words = [*words[:NAMED], f"{len(words) - NAMED} others"]
+    if len(words) > 5:
+        words = [*words[:5], f"{len(words) - 5} others"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
@@ -285,10 +255,7 @@ class PolicyComparison:
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """A record per policy and question, the baseline first.
-
-        A record has a value and a difference to the baseline, both with an interval, and a verdict.
-        """
+        """A record per policy and question, the baseline first: value, difference to the baseline, and verdict."""
         return [record for question in self.questions for record in question.records()]
 
     def frame(self) -> Any:
@@ -305,7 +272,8 @@ class PolicyComparison:
     @property
     def ties(self) -> list[str]:
         """The names of the policies not significantly different from the best for the first question, with it."""
-        return [one.name for one in self.questions[0].ties]
+        first = self.questions[0]
+        return [one.name for one in first.usable if one is first.usable[0] or first.is_near(first.usable[0], one)]
 
     @property
     def deploy(self) -> str:
@@ -321,17 +289,9 @@ class PolicyComparison:
 
     def facts(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        return {
-            "sentence": self.sentence,
-            "best": self.best,
-            "ties": self.ties,
-            "deploy": self.deploy,
-            "confidence": self.confidence,
-            "rows": self.rows,
-            "table": self.table,
-            "stated": list(self.stated),
-            "seconds": dict(self.seconds),
-        }
+        names = ("sentence", "best", "ties", "deploy", "confidence", "rows", "table")
+        named = {name: getattr(self, name) for name in names}
+        return named | {"stated": list(self.stated), "seconds": dict(self.seconds)}
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write the HTML report of the comparison, and return its path."""

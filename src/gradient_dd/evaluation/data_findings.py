@@ -1,5 +1,6 @@
 """Findings on the columns, rows and episodes of a log, and on the ratios of a policy."""
 
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,26 +11,15 @@ from gradient_dd.evaluation.design import squared
 from gradient_dd.evaluation.findings import Found, finding, level_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import returns_of
-from gradient_dd.evaluation.pieces import HOLE, Piece
+from gradient_dd.evaluation.rows import HOLE, Piece
 from gradient_dd.stream.log import listed
+from gradient_dd.stream.log.cells import number_of
 from gradient_dd.studies.intervals import error_of_groups
 
-FEW_EPISODES = 10
-LONG_STREAM = 2000  # rows of a continuing log, whose stretches replace episodes
-FEWEST_PAIRS = 20  # successive rows needed to determine their order
 IN_ORDER = 0.9  # share of the rows whose next state is the state of the following row
-TOO_FEW_EFFECTIVE = 10.0  # effective sample size below which the verdict is "not"
-FEW_EFFECTIVE, LOW_SHARE = 100.0, 0.05  # effective sample size, and its share, below which the answer needs care
-HEAVY, MANY_ROWS = 0.1, 100  # share of Σρ² in one row, among so many rows or more
 SURE = 5.0  # standard errors by which a mean must be off
 OFF, FAR_OFF = 0.03, 0.1  # tolerated deviations of a mean ratio from 1
 RATIO_GROUPS = 200
-FEWEST_ENDS, UNLIKELY = 20, 1e-6  # episodes that ended; probability of such a spike without a time limit
-NEAR = 0.2  # lengths within this share of the longest estimate how often episodes end by themselves
-UNKNOWN = 0.01  # share of the variance of the steps that features with a clock leave unexplained
-FEWEST_VALUES = 10  # a column with this many distinct values is a quantity, not a category
-LEFT, OPEN = 0.2, 0.1  # a leak leaves less than this share of a variance of which the others leave more than this
-MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.01, 0.1  # shares of the rows for "with care" and for "not"
 LOOKED_AT = 20_000  # rows used by the fits
 
 
@@ -60,22 +50,18 @@ def ratio_facts(data: LogData, ratio: Array) -> RatioFacts:
     for piece in data.sampled:
         own = ratio[at : at + len(piece)]
         group = piece.group if data.rows.few else piece.episode % RATIO_GROUPS
-        rows = data.features(data.maps[0], piece)
-        deal = sparse.csr_matrix(
-            ((own - 1)[rows.order], (group[rows.order], np.arange(len(group)))), (RATIO_GROUPS, len(group))
-        )
+        rows, each = data.features(data.maps[0], piece), np.arange(len(piece))
+        deal = sparse.csr_matrix(((own - 1)[rows.order], (group[rows.order], each)), (RATIO_GROUPS, len(each)))
         z = deal @ rows.X
         sums = sums + (z.toarray() if sparse.issparse(z) else z)
         squares = squares + np.asarray(squared(rows.X).sum(axis=0)).ravel()
         total += np.bincount(group, own, minlength=RATIO_GROUPS)
         count += np.bincount(group, minlength=RATIO_GROUPS)
         at += len(piece)
-    used = count > 0
-    mean, error = ratio_of_sums(total[used], count[used])
-    feature, off = worst_feature(sums[used], count[used], np.sqrt(squares / len(ratio)))
-    most = int(ratio.argmax())
+    used, most = count > 0, int(ratio.argmax())
+    feature = worst_feature(sums[used], count[used], np.sqrt(squares / len(ratio)))
     whole = float(ratio.sum()), float((ratio**2).sum()), float(ratio[most])
-    return RatioFacts(len(ratio), *whole, most, mean, error, feature, off)
+    return RatioFacts(len(ratio), *whole, most, *ratio_of_sums(total[used], count[used]), *feature)
 
 
 def worst_feature(z: Array, rows: Array, size: Array) -> tuple[int, float]:
@@ -99,28 +85,27 @@ def time_limit_of(sample: Piece) -> tuple[int, float] | None:
     """Return the length at which too many episodes end, and their share; None without such a length.
 
     Episodes that end by themselves rarely all end at the same step. If an episode ends after L − 1 steps with
-    probability λ, as shorter ones do, all k that reach the longest length L end there with probability λᵏ.
+    probability λ, estimated from lengths near L, all k that reach the longest length L end there with probability λᵏ.
     """
     _, first, counts = np.unique(sample.episode, return_index=True, return_counts=True)
     lengths = counts[sample.ended[first + counts - 1]]
-    if len(lengths) < FEWEST_ENDS:
+    if len(lengths) < 20:
         return None
     longest = int(lengths.max())
     heap = int((lengths == longest).sum())
-    begin = int(np.floor((1 - NEAR) * longest)) if longest >= 10 else 1
+    begin = int(np.floor((1 - 0.2) * longest)) if longest >= 10 else 1
     ended = int(((lengths >= begin) & (lengths < longest)).sum())
     at_risk = int(np.minimum(np.maximum(lengths - begin + 1, 0), longest - begin).sum())
-    if longest < 2 or heap * np.log((ended + 1) / (at_risk + 2)) > np.log(UNLIKELY):
-        return None
-    return longest, heap / len(lengths)
+    by_chance = longest < 2 or heap * np.log((ended + 1) / (at_risk + 2)) > np.log(1e-6)
+    return None if by_chance else (longest, heap / len(lengths))
 
 
 def knows_time(data: LogData) -> bool:
     """Return whether the features contain the time since the start of the episode: a fixed horizon is then an end."""
     part = data.first.part(slice(LOOKED_AT))
     X = data.maps[0].matrix(part.seen)
-    X = X.toarray() if sparse.issparse(X) and X.shape[1] <= MANY_ROWS * 10 else X
-    return not sparse.issparse(X) and unexplained(X - X.mean(axis=0), part.step.astype(float)) < UNKNOWN
+    X = X.toarray() if sparse.issparse(X) and X.shape[1] <= 1000 else X
+    return not sparse.issparse(X) and unexplained(X - X.mean(axis=0), part.step.astype(float)) < 0.01
 
 
 def in_order(sample: Piece) -> tuple[int, int, int]:
@@ -146,8 +131,8 @@ def leaks_of(sample: Piece) -> list[tuple[int, float]]:
     w = inverse @ (Z.T @ y)
     total, full = float((y**2).sum()), float(((y - Z @ w) ** 2).sum())
     without = full + w**2 / np.diag(inverse)  # unexplained by all columns except one
-    varied = [len(np.unique(column)) >= FEWEST_VALUES for column in x.T]
-    told = np.flatnonzero(varied & (without > OPEN * total) & (full < LEFT * without))
+    varied = [len(np.unique(column)) >= 10 for column in x.T]  # a quantity, not a category
+    told = np.flatnonzero(varied & (without > 0.1 * total) & (full < 0.2 * without))
     return [(int(j), float(1 - full / without[j])) for j in told]
 
 
@@ -156,6 +141,20 @@ def unexplained(x: Array, y: Array) -> float:
     y = y - y.mean()
     rest = y - x @ np.linalg.lstsq(x, y, rcond=1e-10)[0] if x.shape[1] else y
     return float((rest**2).sum() / max(1e-300, (y**2).sum()))
+
+
+def likely_ends(data: LogData) -> list[str]:
+    """Return the unused columns that may mark ends of episodes, in words: flags, and values that never return."""
+    unused, found = list(data.reader.columns.unused), []
+    chunk = next(data.reader.source.chunks(unused, None), {}) if unused else {}
+    for name, column in chunk.items():
+        cells = column.tolist() if column.ndim == 1 else []
+        runs = [cell for cell, _ in groupby(map(str, cells))]
+        if set(map(number_of, cells)) == {0.0, 1.0}:
+            found.append(f"{name!r} contains only 0 and 1")
+        elif 1 < len(set(runs)) == len(runs) <= len(cells) / 2:
+            found.append(f"{name!r} looks like the number of an episode")
+    return found
 
 
 @finding("data", "episodes", "with care", "Log more episodes.")
@@ -167,23 +166,22 @@ def episodes(data: LogData) -> Found:
     words = f"The log has {rows.n:,} transitions in {rows.episodes:,} episodes; {ends}."
     if rows.episodes == 1:
         words = f"The log is one episode of {rows.n:,} transitions, so intervals are computed from stretches of it."
-    if rows.episodes >= FEW_EPISODES or (rows.ended == 0 and rows.n >= LONG_STREAM):
+    if rows.episodes >= 10 or (rows.ended == 0 and rows.n >= 2000):
         yield "fine", words
     else:
         yield f"{words} So few episodes may not be representative."
 
 
-@finding("data", "time limit", "with care", "Record these rows as truncated, not as terminated, if it is one.")
+@finding("data", "time limit", "with care", "If it is a time limit, record these rows as truncated, not as terminated.")
 def time_limit(data: LogData) -> Found:
     """Too many episodes terminate at exactly the longest length, and the state does not contain the time. A termination
     has no value after it, a time limit has.
     """
     limit = time_limit_of(data.first)
     if limit is not None and not knows_time(data):
-        length, share = limit
         yield (
-            f"{share:.0%} of the terminated episodes have exactly {length} steps, the longest length. This is probably "
-            "a time limit, and then the values are wrong, because they count nothing after it."
+            f"{limit[1]:.0%} of the terminated episodes have exactly {limit[0]} steps, the longest length. This is "
+            "probably a time limit, and then the values are wrong, because they count nothing after it."
         )
 
 
@@ -191,7 +189,7 @@ def time_limit(data: LogData) -> Found:
 def order_of_columns(data: LogData) -> Found:
     """The next state of a row is the state of the following row, unless columns are swapped or rows are missing."""
     pairs, *counts = in_order(data.first)
-    if pairs < FEWEST_PAIRS:
+    if pairs < 20:
         return
     forward, backward = (count / pairs for count in counts)
     if forward >= IN_ORDER:
@@ -229,11 +227,11 @@ def effective_rows(facts: RatioFacts) -> Found:
     effective = facts.total**2 / max(facts.squares, 1e-300)
     share = effective / facts.rows
     words = f"The effective sample size of the ratios is {effective:,.0f} rows, {share:.0%} of all"
-    if effective >= FEW_EFFECTIVE and share >= LOW_SHARE:
+    if effective >= 100.0 and share >= 0.05:
         yield "fine", f"{words}."
     else:
         yield (
-            "not" if effective < TOO_FEW_EFFECTIVE else "with care",
+            "not" if effective < 10.0 else "with care",
             f"{words}: the target is far from the logging policy, and few rows check its value.",
         )
 
@@ -242,7 +240,7 @@ def effective_rows(facts: RatioFacts) -> Found:
 def largest_ratio(facts: RatioFacts) -> Found:
     """The largest ratio has more than 10 % of Σρ²."""
     heavy = facts.largest**2 / max(facts.squares, 1e-300)
-    if heavy > HEAVY and facts.rows >= MANY_ROWS:
+    if heavy > 0.1 and facts.rows >= 100:
         yield (
             f"The ratio of row {facts.at:,}, {facts.largest:.3g}, has {heavy:.0%} of the weight of all rows, so this "
             "row dominates the returns."
@@ -286,12 +284,18 @@ def ends_inside(data: LogData) -> Found:
         )
 
 
-@finding("data", "ends", "with care", "Name the column of terminations if episodes end.")
+@finding("data", "ends", "with care", "Name the columns of terminations and of episodes if episodes end.")
 def no_ends(data: LogData) -> Found:
-    """No column marks the ends of episodes."""
+    """No column marks the ends of episodes, or no row ends an episode although an unused column may mark ends."""
     columns = data.reader.columns
     known = columns.terminated or columns.truncated or columns.done or columns.discount
-    if not known and data.reader.discount > 0:
+    likely = [] if data.rows.ended or data.reader.discount == 0 else likely_ends(data)
+    if likely:
+        yield (
+            f"No row ends an episode, although unused columns may mark ends: {', '.join(likely)}. If they do, the "
+            "values include rewards of later episodes."
+        )
+    elif not known and data.reader.discount > 0:
         yield (
             "No column marks the ends of episodes, so all rows are treated as continuing. If episodes end, the values "
             "include rewards that are never paid."
@@ -303,9 +307,9 @@ def left_out(data: LogData) -> Found:
     """Rows without a next observation were omitted, and their rewards differ from the others."""
     dropped, used = data.rows.read.dropped, data.rows.read.used
     rows, apart = dropped.count + used.count, abs(dropped.mean - used.mean)
-    if dropped.count >= MANY_LEFT_OUT * rows and apart > SURE * np.sqrt(dropped.variance + used.variance):
+    if dropped.count >= 0.01 * rows and apart > SURE * np.sqrt(dropped.variance + used.variance):
         yield (
-            "not" if dropped.count > TOO_MANY_LEFT_OUT * rows else "with care",
+            "not" if dropped.count > 0.1 * rows else "with care",
             f"{dropped.count:,} of {rows:,} rows were omitted because their next observation is unknown. Their mean "
             f"reward is {dropped.mean:.3g}, the mean of the others is {used.mean:.3g}, so the value lacks their "
             "rewards.",

@@ -15,6 +15,7 @@ for few rows at a time, because memory bounds the speed. Lagoudakis & Parr (2003
 """
 
 import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,6 @@ from scipy.linalg import LinAlgError, lu_factor, lu_solve
 from scipy.sparse.linalg import splu
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.stream.features import Rows
 
 BLOCKS, TABLE, SUM = "blocks", "table", "sum"
 PIECE_NUMBERS = 4_000_000  # entries of the largest matrix of a piece
@@ -96,14 +96,6 @@ def sparse_matrix(indices: Any, values: Array, width: int) -> Any:
     """Return a sparse matrix (n, width) whose rows have equally many stored entries, (n, k) each."""
     pointer = np.arange(len(values) + 1) * values.shape[1]
     return sparse.csr_matrix((values.ravel(), indices.ravel(), pointer), shape=(len(values), width))
-
-
-def sparse_rows(rows: Rows, p: int, constant: bool) -> Any:
-    """Return feature rows as a sparse matrix (n, p), with a constant last if wanted."""
-    assert rows.indices is not None
-    n, more = len(rows.values), int(constant)
-    indices = np.column_stack([rows.indices, np.full((n, more), p - 1)])
-    return sparse_matrix(indices, np.column_stack([rows.values, np.ones((n, more))]), p)
 
 
 class SortedFeatures:
@@ -184,7 +176,7 @@ class Solution(NamedTuple):
 
     w: Array
     without: Array
-    dual: Any
+    dual: Callable[[Array], Array]
 
 
 def no_equations(design: Design, groups: int) -> Any:
@@ -220,9 +212,8 @@ def solved(A: Any, b: Array, ridge: Array) -> Solution:
     total[np.diag_indices_from(total)] += ridge
     lu = lu_factor(total, check_finite=False)
     without = np.array([dense_solution(total - part, right - own) for part, own in zip(A, b, strict=True)])
-    return Solution(
-        lu_solve(lu, right, check_finite=False), without, lambda v: lu_solve(lu, v, trans=1, check_finite=False)
-    )
+    w = lu_solve(lu, right, check_finite=False)
+    return Solution(w, without, lambda v: lu_solve(lu, v, trans=1, check_finite=False))
 
 
 def dense_solution(A: Array, b: Array) -> Array:

@@ -11,7 +11,6 @@ a round cut it. All three reset modes of vector environments are supported:
 
 from collections.abc import Mapping
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +35,6 @@ from gradient_dd.progress import Told, shown
 from gradient_dd.stream.features import Features, Own, Rows
 from gradient_dd.stream.policies import Policy, drawn, policy_of
 
-NEXT_STEP, SAME_STEP, DISABLED = "NextStep", "SameStep", "Disabled"
-STEP = "(observation, reward, terminated, truncated, info)"
 Log = dict[str, Any]
 
 
@@ -87,31 +84,24 @@ def collect(
         while rows < asked:
             file = None if folder is None else folder / f"round-{rounds:06}.parquet"
             if file is not None and file.exists():
-                episode = episodes_in(file)
+                try:
+                    episode = pq.read_table(file, columns=["episode"]).column("episode").to_numpy()
+                except Exception as error:  # readers raise many types
+                    why = f"{one_line(str(error)).rstrip('.')}. Remove the file to collect this round again."
+                    raise BadRequestError(f"Cannot read {file}: {why}") from None
             else:
                 seeds = np.random.SeedSequence([seed, rounds])
                 reset = int(seeds.generate_state(1)[0] % 2**31)
                 part = one_round(place, acting, reset, np.random.default_rng(seeds), min(full, asked - rows), episodes)
+                episode = part["episode"]
                 if file is None:
                     parts.append(part)
                 else:
                     with replaced(file) as unfinished:
                         pq.write_table(pa.table(part), unfinished)
-                episode = part["episode"]
             rows, episodes, rounds = rows + len(episode), int(episode[-1]) + 1, rounds + 1
             told(rows, asked)
     return folder if folder is not None else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def episodes_in(file: Path) -> Any:
-    """Return the numbers of the episodes of a round, a row each."""
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_table(file, columns=["episode"]).column("episode").to_numpy()
-    except Exception as error:  # readers raise many types
-        why = one_line(str(error)).rstrip(".")
-        raise BadRequestError(f"Cannot read {file}: {why}. Remove the file to collect this round again.") from None
 
 
 def evaluate(
@@ -171,18 +161,14 @@ class Observed(Features):
 
     def rows(self, observations: Any) -> Rows:
         """Return the features of n observations."""
-        seen = np.asarray(observations, float)
-        single = isinstance(self.inner, Own)
-        return self.inner.rows(
-            [structured(self.space, row) for row in seen] if single else structured(self.space, seen)
-        )
-
-
-# Environments -----------------------------------------------------------------------------------------------
+        seen: Any = np.asarray(observations, float)
+        if isinstance(self.inner, Own):  # a function of one observation
+            return self.inner.rows([structured(self.space, row) for row in seen])
+        return self.inner.rows(structured(self.space, seen))
 
 
 class EnvironmentBatch(NamedTuple):
-    """An environment as a batch: number of copies, reset mode ("" if single), and the spaces of one copy."""
+    """An environment as a batch: its copies, the reset mode of Gymnasium ("" if single), and the spaces of one copy."""
 
     env: Any
     copies: int
@@ -202,7 +188,7 @@ def place_of(env: Any) -> EnvironmentBatch:
         except Exception as error:  # making an environment runs foreign code
             raise bad_request("'env'", "be the name of an environment that can be created", Unquoted(error)) from None
     if isinstance(env, gymnasium.vector.VectorEnv):
-        mode = env.metadata.get("autoreset_mode", NEXT_STEP)
+        mode = env.metadata.get("autoreset_mode", "NextStep")
         spaces = env.single_observation_space, env.single_action_space
         found = EnvironmentBatch(env, env.num_envs, getattr(mode, "value", mode), *spaces)
     elif all(hasattr(env, name) for name in ("reset", "step", "action_space")):
@@ -241,22 +227,28 @@ def one_round(
         with foreign("The environment", "take a step"):
             made = place.env.step(chosen)
         if not (isinstance(made, tuple | list) and len(made) == 5):
-            raise bad_request("The result of the environment's step", f"be {STEP}", made)
+            rule = "be (observation, reward, terminated, truncated, info)"
+            raise bad_request("The result of the environment's step", rule, made)
         reward = column_of("The reward", made[1], place)
-        flags = zip(("'terminated'", "'truncated'"), made[2:4], strict=True)
-        ended, truncated = (column_of(name, flag, place, True) for name, flag in flags)
+        ended = column_of("'terminated'", made[2], place, True)
+        truncated = column_of("'truncated'", made[3], place, True)
         over, after = ended | truncated, flat(space, made[0], copies)
         there = after.copy()
-        for i in np.flatnonzero(over) if place.mode == SAME_STEP else ():
-            there[i] = flat(space, final_observation(made[4], i), 1)[0]
+        for i in np.flatnonzero(over) if place.mode == "SameStep" else ():
+            info = made[4] if isinstance(made[4], Mapping) else {}
+            final = [info[name][i] for name in ("final_obs", "final_observation") if name in info]
+            if not final or final[0] is None:
+                what = "A vector environment with same-step resets"
+                raise bad_request(what, "give 'final_obs' in its info", made[4])
+            there[i] = flat(space, final[0], 1)[0]
         chance = among[np.arange(copies), action]
         played.append((seen, there, action, reward, ended, truncated & ~ended, chance, ~resets))
         count, seen = count + int((~resets).sum()), after
-        if place.mode == DISABLED and over.any():
+        if place.mode == "Disabled" and over.any():
             seen = reset_by(place, options={"reset_mask": over})
         elif not place.mode and over[0]:
             seen = reset_by(place)
-        resets, between = over & (place.mode == NEXT_STEP), not place.mode and bool(over[0])
+        resets, between = over & (place.mode == "NextStep"), not place.mode and bool(over[0])
     columns = [np.stack(column, axis=1) for column in zip(*played, strict=True)]
     kept = np.flatnonzero(columns.pop().ravel())[:most]
     copy = kept // len(played)
@@ -283,30 +275,20 @@ def column_of(what: str, values: Any, place: EnvironmentBatch, flag: bool = Fals
     """Return a checked result of a step for each copy, (copies,): numbers, or whether it is true."""
     found, rule = array_of(values), "be true or false" if flag else "be one finite number"
     right = found.shape == (place.copies,) if place.mode else found.size == 1
-    if not right or found.dtype.kind not in ("biu" if flag else "biuf") or not np.isfinite(found).all():
-        raise bad_request(f"{what} of a step", rule if not place.mode else f"be {place.copies} values", values)
+    right &= found.dtype.kind in ("biu" if flag else "biuf") and bool(np.isfinite(found).all())
+    if not right:
+        raise bad_request(f"{what} of a step", f"be {place.copies} values" if place.mode else rule, values)
     if flag and not np.isin(found, (0, 1)).all():
         raise bad_request(f"{what} of a step", rule, values)
     return found.reshape(place.copies).astype(bool if flag else float)
 
 
 def array_of(values: Any) -> Any:
-    """Return a copy of values as an array; lists of several lengths become an empty one."""
+    """Return a copy of values as an array, empty for lists of different lengths."""
     try:
         return np.array(values)
     except ValueError:
         return np.empty(0, object)
-
-
-def final_observation(info: Any, i: Any) -> Any:
-    """Return the last observation of an episode that ended in a vector environment with same-step resets."""
-    for name in ("final_obs", "final_observation"):
-        if isinstance(info, Mapping) and name in info and info[name][i] is not None:
-            return info[name][i]
-    raise bad_request("A vector environment with same-step resets", "give 'final_obs' in its info", info)
-
-
-# Observations as columns ------------------------------------------------------------------------------------
 
 
 def parts_of_space(space: Any) -> list[tuple[Any, Any]]:
@@ -317,10 +299,10 @@ def parts_of_space(space: Any) -> list[tuple[Any, Any]]:
         if not found:
             raise bad_request("An observation space", "have at least one part", Unquoted(f"{name}()"))
         return found
-    if name not in ("Box", "Discrete", "MultiDiscrete", "MultiBinary"):
-        rule = "be Discrete, MultiDiscrete, MultiBinary, Box, Dict or Tuple"
-        raise bad_request("The observation space", rule, Unquoted(name))
-    return []
+    if name in ("Box", "Discrete", "MultiDiscrete", "MultiBinary"):
+        return []
+    rule = "be Discrete, MultiDiscrete, MultiBinary, Box, Dict or Tuple"
+    raise bad_request("The observation space", rule, Unquoted(name))
 
 
 def width_of(space: Any) -> int:

@@ -5,16 +5,16 @@ any number of times:
 
     data     `LogData` of log_data.py: columns, rows and episodes of the log
     ratios   `RatioFacts` of data_findings.py: the ratios of a policy on the log
-    rows     `RowEvidence` of row_findings.py, also used by drift.py: the order and the type of the rows
+    rows     `RowEvidence` of row_findings.py: the order and the type of the rows
     policy   `PolicyEvidence` of policy_findings.py: the value of a policy
-    states, learner   of result.py and by_learner.py: the requested states, and a learner that the user names
+    states, learner   of result.py and passes.py: the requested states, and a learner that the user names
 
 The sentence says what was found and why it matters. The remedy of the finding follows it, unless the level is "fine".
 The tables of docs/explanation/when-to-trust.md are generated from docstrings and remedies, and
 tests/evaluation/planted_failures.py has a log for each finding that triggers it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from inspect import cleandoc
 from typing import Any, NamedTuple
 
@@ -24,17 +24,21 @@ ADVICE = {
     "with care": "Use this value with care.",
     "not": "Do not trust this value.",
 }
-
 Found = Iterator[str | tuple[str, str]]
-Finder = Callable[[Any], Found]
 
 
 class Finding(NamedTuple):
-    """The result of one check: its level, its topic, and a sentence."""
+    """The result of one check: its level, its topic, and a sentence that ends with the remedy."""
 
     level: str
     about: str
     sentence: str
+    remedy: str = ""
+
+    @property
+    def reason(self) -> str:
+        """The sentence without the remedy."""
+        return self.sentence.removesuffix(self.remedy).rstrip()
 
 
 class Check(NamedTuple):
@@ -55,10 +59,10 @@ class Check(NamedTuple):
 FINDINGS: dict[str, Check] = {}  # by function name
 
 
-def finding(subject: str, about: str, gravest: str, remedy: str) -> Callable[[Finder], Finder]:
+def finding(subject: str, about: str, gravest: str, remedy: str) -> Callable[[Callable[[Any], Found]], Any]:
     """Return a decorator that registers a function as a finding; its docstring is the meaning."""
 
-    def register(find: Finder) -> Finder:
+    def register(find: Callable[[Any], Found]) -> Any:
         def said(evidence: Any) -> list[tuple[str, str]]:
             return [(gravest, one) if isinstance(one, str) else one for one in find(evidence)]
 
@@ -71,12 +75,20 @@ def finding(subject: str, about: str, gravest: str, remedy: str) -> Callable[[Fi
 
 def findings_of(subject: str, evidence: Any) -> list[Finding]:
     """Return all findings of a subject on its evidence, in order of registration."""
-    return [
-        Finding(level, check.about, sentence if level == "fine" else f"{sentence} {check.remedy}")
-        for check in FINDINGS.values()
-        if check.subject == subject
-        for level, sentence in check.find(evidence)
-    ]
+    found = []
+    for check in FINDINGS.values():
+        for level, sentence in check.find(evidence) if check.subject == subject else ():
+            remedy = "" if level == "fine" else check.remedy
+            found.append(Finding(level, check.about, f"{sentence} {remedy}".rstrip(), remedy))
+    return found
+
+
+def sentences_of(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield the sentences of findings; a remedy follows only its first finding."""
+    known: set[str] = set()
+    for one in findings:
+        yield one.reason if one.remedy in known else one.sentence
+        known.add(one.remedy)
 
 
 def level_of(size: float, care: float, refuse: float) -> str:

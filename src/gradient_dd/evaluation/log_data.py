@@ -5,14 +5,17 @@ has state values: this is the case of a single action, whose rows are weighted b
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
-from functools import cached_property
+from functools import cached_property, wraps
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array
-from gradient_dd.errors import BadRequestError, Unquoted, bad_request
+from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_request
 from gradient_dd.evaluation.behaviour import Behaviour
 from gradient_dd.evaluation.design import SortedFeatures
 from gradient_dd.evaluation.maps import (
@@ -24,11 +27,10 @@ from gradient_dd.evaluation.maps import (
     named_actions,
     too_wide,
 )
-from gradient_dd.evaluation.pieces import Piece, joined, parts_of
-from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows
+from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows, Piece, joined, parts_of
 from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
-from gradient_dd.stream.log.columns import Actions, find_columns, missing, plain
+from gradient_dd.stream.log.columns import Actions, LogColumns, find_columns, missing, plain
 from gradient_dd.stream.log.sources import open_log
 from gradient_dd.stream.policies import (
     all_probabilities,
@@ -52,13 +54,16 @@ class Choices(NamedTuple):
     ratio: Array | None
 
 
+OWN: Any = object()  # the target policy is given by the ratios in the log's own columns, if it has any
+
+
 class TargetPolicy:
     """A policy as given by the user.
 
-    given    None, the logging policy; OWN, the log's own ratios; a function of observations that returns probabilities
-             (n, actions), or actions if they are continuous; a function of observations and actions; a table (states,
-             actions); a column of the log with the probability of the action taken, or the common prefix of columns
-             with the probabilities of all actions
+    given    None, the logging policy; OWN; a function of observations that returns probabilities (n, actions), or
+             actions if they are continuous; a function of observations and actions; a table (states, actions); a column
+             of the log with the probability of the action taken, or the common prefix of columns with the
+             probabilities of all actions
     decode   returns observations as in the log, with their texts
     actions  of the log; None if it has no action column;  columns  carried by the rows
     by_ratio  whether only ratios are known, which is the case of a single action
@@ -74,7 +79,7 @@ class TargetPolicy:
         by_ratio: bool = False,
     ) -> None:
         self.name, self.decode, self.actions = name, decode, actions
-        self.own, self.logging = isinstance(given, OwnRatios), given is None
+        self.own, self.logging = given is OWN, given is None
         self.given = None if self.own else given
         self._column = columns.index(given) if isinstance(given, str) and given in columns else None
         self._places: list[int | None] = []
@@ -95,39 +100,38 @@ class TargetPolicy:
         else:
             here, there = self.at(self.decode(piece.seen)), self.at(self.decode(piece.legal_after))
         assert self.actions is not None
-        taken = here[np.arange(n), piece.taken] if self.actions.named else None
-        return Choices(here, there, None if taken is None else taken / behaviour)
+        return Choices(here, there, here[np.arange(n), piece.taken] / behaviour if self.actions.named else None)
 
     def _ratios(self, piece: Piece, behaviour: Array) -> Array:
-        """Return the ratio of each row, (n,)."""
+        """Return the ratio of each row, (n,), of a policy that gives probabilities of the actions taken alone."""
         if self.given is None:
             return np.ones(len(piece)) if self.logging else piece.rho
         if self._column is not None:
             return np.asarray(piece.carried[:, self._column] / behaviour)
-        names = np.array(self.actions.names, object) if self.actions is not None else np.empty(0)
-        taken = names[piece.taken]
-        if all(isinstance(one, int) for one in names):
+        assert self.actions is not None
+        taken = np.array(self.actions.names, object)[piece.taken]
+        if all(isinstance(one, int) for one in self.actions.names):
             taken = taken.astype(np.int64)
         return taken_probabilities(self.given, self.decode(piece.seen), taken) / behaviour
 
     def at(self, observations: Any) -> Array:
         """Return probabilities of all actions at observations, (n, actions), or features of continuous actions."""
+        what, n = f"The policy {self.name!r}", len(observations)
         if self.by_ratio:
-            return np.ones((len(observations), 1))
+            return np.ones((n, 1))
         if isinstance(self.given, str):
             rule = "be a function or a table, to be evaluated at observations outside the log"
-            raise bad_request(f"The policy {self.name!r}", rule, self.given)
+            raise bad_request(what, rule, self.given)
         assert self.actions is not None
         if self.actions.named:
             return all_probabilities(self.name, self.given, observations, self.actions.names)
         if not callable(self.given) or is_of_actions(self.given):
-            rule = "be a function of observations that returns actions"
-            raise bad_request(f"The policy {self.name!r}", rule, self.given)
+            raise bad_request(what, "be a function of observations that returns actions", self.given)
         chosen = np.asarray(called(self.name, self.given, observations), float)
         chosen = chosen[:, None] if chosen.ndim == 1 else chosen
-        if chosen.shape != (len(observations), self.actions.width):
-            rule = f"return actions ({len(observations)}, {self.actions.width})"
-            raise bad_request(f"The policy {self.name!r}", rule, Unquoted(f"an array {chosen.shape}"))
+        if chosen.shape != (n, self.actions.width):
+            got = Unquoted(f"an array {chosen.shape}")
+            raise bad_request(what, f"return actions ({n}, {self.actions.width})", got)
         return self.actions.features(chosen)
 
     def _from_columns(self, carried: Array, ended: Any) -> Array:
@@ -141,30 +145,31 @@ class TargetPolicy:
         return np.asarray(np.where(ended[:, None], 0.0, found / np.where(ended, 1.0, total)[:, None]))
 
 
+def explained(name: str, given: Any, columns: LogColumns) -> Any:
+    """Return a policy; if it is a function, its errors name the line and the columns of the observations."""
+    if given is OWN or not callable(given) or hasattr(given, "predict_proba"):
+        return given
+
+    @wraps(given)
+    def policy(*arguments: Any) -> Any:
+        try:
+            return given(*arguments)
+        except GradientDDError:
+            raise
+        except Exception as error:
+            file = getattr(getattr(given, "__code__", None), "co_filename", None)
+            lines = [one.lineno for one in extract_tb(error.__traceback__) if one.filename == file]
+            where = f" in line {lines[-1]} of {Path(str(file)).name}" if lines else ""
+            got, order = Unquoted(f"{type(error).__name__}: {error}{where}"), ", ".join(map(repr, columns.observation))
+            hint = f"It receives the columns {order}, in this order."
+            raise bad_request(f"The policy {name!r}", "run on a batch of observations", got, hint) from error
+
+    return policy
+
+
 def is_of_actions(given: Any) -> bool:
     """Return whether a policy is a function of observations and actions."""
     return callable(given) and wants_actions(given)
-
-
-def knows_all_actions(name: str, given: Any, observations: Any, actions: Actions) -> bool:
-    """Return whether a function of observations and actions returns the probabilities of all actions of a log."""
-    if not actions.named:
-        return False
-    try:
-        all_probabilities(name, given, observations, actions.names)
-    except BadRequestError:
-        return False
-    return True
-
-
-class OwnRatios:
-    """The ratios in the log's own columns, if it has any."""
-
-    def __repr__(self) -> str:
-        return "the ratios of the log"
-
-
-OWN = OwnRatios()
 
 
 class LogData:
@@ -198,7 +203,7 @@ class LogData:
         if not isinstance(columns, Mapping | None):
             raise bad_request("'columns'", "be a dictionary of columns by their role", columns)
         named = {**(columns or {}), **({"reward": signals[0]} if signals else {})}
-        found = find_columns(names, named)
+        found = find_columns(names, named, any(given is not OWN and given is not None for given in targets.values()))
         has_ratios = bool(found.rho or (found.target_probability and found.behaviour_probability))
         targets = {name: given for name, given in targets.items() if given is not OWN or has_ratios}
         own = any(given is OWN for given in targets.values())
@@ -206,8 +211,8 @@ class LogData:
         held, carried = policy_columns(names, targets)
         further = *signals[1:], *held
         self.reader = LogReader(log, named, discount, skip_bad_rows, with_actions, carried, further, ratios=own)
-        self.behaviour: Behaviour | None = None
         self.named = "observation" in (columns or {})
+        targets = {name: explained(name, given, self.reader.columns) for name, given in targets.items()}
         first = self.reader.decoded(self.reader.first_rows()[:2])
         self.actions = self._all_actions(targets, (*held, *carried), first)
         self.reader.actions = self.actions
@@ -222,7 +227,7 @@ class LogData:
     def _describe(self, features: Any, seed: int) -> None:
         """Choose the features of the states, and estimate propensities if the log has none."""
         self._features: dict[Any, SortedFeatures] = {}
-        self._known: tuple[Any, dict[Any, Any]] = None, {}
+        self._known: tuple[Any, dict[Any, Choices]] = None, {}
         columns = self.reader.columns
         plain = features is None and columns.are_features and self.rows.sample[0].seen.shape[1] > 1
         by_action = any(not one.by_ratio for one in self.policies)
@@ -234,7 +239,7 @@ class LogData:
             self.maps = [given]
             if not (given.table or columns.are_features or too_wide(given.design(actions, self.rows.n))):
                 self.maps += default_maps(self.reader, self.rows, actions)[:RUNNERS_UP]  # to detect poor given ones
-        self.behaviour = None
+        self.behaviour: Behaviour | None = None
         if by_action and self.actions is not None and self.actions.named and columns.behaviour_probability is None:
             self.behaviour = Behaviour(self.maps[0], self.rows.sample, len(self.actions.names))
 
@@ -242,16 +247,17 @@ class LogData:
     def stated(self) -> tuple[str, ...]:
         """The columns used, the features, the source of the ratios, and what is unusual about the log, as sentences."""
         columns, others = self.reader.columns, [one for one in self.policies if not one.logging]
-        ratios = []
+        ratios = ""
         if not others:
-            ratios = ["There are no ratios: the value is the value of the logging policy."]
+            ratios = "There are no ratios: the value is the value of the logging policy."
         elif any(one.own for one in others):
-            ratios = [] if columns.rho is not None else ["Ratios: target over behaviour."]
+            ratios = "" if columns.rho is not None else "Ratios: target over behaviour."
         elif columns.behaviour_probability is not None:
-            ratios = ["Ratios: the target policy over the propensities."]
+            ratios = "Ratios: the target policy over the propensities."
         by_action = any(not one.by_ratio for one in self.policies)
-        order = [self.actions.order] if by_action and self.actions is not None and self.actions.order else []
-        return *columns.stated(), *order, self.maps[0].words, *ratios, *self.reader.stated_after(self.rows.read)
+        order = self.actions.order if by_action and self.actions is not None else ""
+        unusual = self.reader.stated_after(self.rows.read)
+        return tuple(filter(None, [*columns.stated(), order, self.maps[0].words, ratios, *unusual]))
 
     def _all_actions(self, targets: Mapping[str, Any], held: tuple[str, ...], first: Any) -> Actions | None:
         """Return the actions of the log and the additional actions of policies."""
@@ -266,7 +272,7 @@ class LogData:
                 more = [int(one) if one.isdecimal() and not text else one for one in endings]
             elif hasattr(given, "predict_proba"):
                 more = map(plain, np.asarray(given.classes_))
-            elif not isinstance(given, str | OwnRatios | None) and actions.counted and not is_of_actions(given):
+            elif not (given is OWN or isinstance(given, str | None) or is_of_actions(given)) and actions.counted:
                 found = called(name, given, first) if callable(given) else np.asarray(given)
                 more = range(found.shape[1]) if found.ndim == 2 else ()
             known = set(map(str, actions.names))
@@ -277,7 +283,11 @@ class LogData:
         if hasattr(given, "predict_proba"):
             assert self.actions is not None
             given = classifier_policy(name, given, self.actions.names)
-        by_ratio = is_of_actions(given) and not knows_all_actions(name, given, first, self.actions)  # type: ignore[arg-type]
+        by_ratio = is_of_actions(given)
+        if by_ratio and self.actions is not None and self.actions.named:
+            with suppress(BadRequestError):  # a function of observations and actions may return all probabilities
+                all_probabilities(name, given, first, self.actions.names)
+                by_ratio = False
         return TargetPolicy(name, given, self.reader.decoded, self.actions, held, by_ratio)
 
     def features(self, one: FeatureMap, piece: Piece) -> SortedFeatures:
@@ -285,9 +295,8 @@ class LogData:
         key = id(one), piece.key
         if key in self._features:
             return self._features[key]
-        actions = self.actions
-        X, X2, U = one.matrix(piece.seen), one.matrix(piece.legal_after), actions_of(actions, piece)
-        found = SortedFeatures(X, X2, piece.group, U, named_actions(actions, piece))
+        X, X2, U = one.matrix(piece.seen), one.matrix(piece.legal_after), actions_of(self.actions, piece)
+        found = SortedFeatures(X, X2, piece.group, U, named_actions(self.actions, piece))
         widths = sum(min(one.p, 1000) if not one.table else 2 for one in self.maps)
         if self.rows.kept and self.rows.n * widths <= KEPT_NUMBERS // 2:
             self._features[key] = found
@@ -298,11 +307,16 @@ class LogData:
         sample = {name: None for name in ("first", "sampled") if name in self.__dict__}
         return self.__dict__ | sample | {"_known": (None, {})}
 
-    def known(self, policy: TargetPolicy) -> dict[Any, Any]:
-        """Return a cache by piece, which is forgotten as soon as another policy asks for its own."""
+    def choices(self, policy: TargetPolicy, piece: Piece) -> Choices:
+        """Return a policy's choices in a piece; cached for the last policy, and all pieces if the log is in memory."""
         if self._known[0] is not policy:
             self._known = policy, {}
-        return self._known[1]
+        known = self._known[1]
+        if piece.key not in known:
+            if not self.rows.kept:
+                known.clear()
+            known[piece.key] = policy.choices(piece, self.propensities(piece))
+        return known[piece.key]
 
     def propensities(self, piece: Piece) -> Array:
         """Return the probability of the action taken in each row, (n,); NaN if it is not needed."""
@@ -313,15 +327,15 @@ class LogData:
         """The sample as one piece."""
         return joined(self.rows.sample)
 
-    @cached_property
-    def sampled(self) -> list[Piece]:
-        """The sample in pieces."""
-        return [part for piece in self.rows.sample for part in parts_of(piece, self.most)]
-
     @property
     def most(self) -> int:
         """Number of rows processed at a time."""
         return min(one.design(self.actions, self.rows.n).rows for one in self.maps)
+
+    @cached_property
+    def sampled(self) -> list[Piece]:
+        """The sample in pieces."""
+        return [part for piece in self.rows.sample for part in parts_of(piece, self.most)]
 
     def sample(self) -> tuple[list[Piece], float]:
         """Return all pieces of a log in memory, else those of the sample, and their share of all episodes."""
@@ -337,7 +351,7 @@ class LogData:
 
 
 def policy_columns(names: list[str], targets: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns of the log that define policies: those needed in a row alone, and those after a step too.
+    """Return the columns of the log that define policies: columns needed in a row alone, and after a step too.
 
     The probability of the action taken is a column of a row; probabilities of all actions are columns with a prefix.
     """

@@ -6,7 +6,6 @@ that it predicts. The choice is the widest map with 20 rows per weight whose err
 of the best; the next two candidates show how much the value depends on the features.
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +21,9 @@ from gradient_dd.evaluation.design import (
     no_equations,
     ridge_of,
     solved,
-    sparse_rows,
+    sparse_matrix,
 )
-from gradient_dd.evaluation.pieces import Piece, joined
-from gradient_dd.evaluation.rows import EvaluationRows
+from gradient_dd.evaluation.rows import EvaluationRows, Piece, joined
 from gradient_dd.stream.features import Categories, Columns, Features, Layers, Rows, Table
 from gradient_dd.stream.features.kind import matrix
 from gradient_dd.stream.features.sparse import MOST_STATES, spread_out
@@ -35,8 +33,7 @@ from gradient_dd.stream.log.columns import Actions
 GIVEN = "given"  # name of the user's map
 MOST_FEATURES = 3000  # of states and actions, for dense equations
 MOST_CELLS = 20_000  # the same for a table, whose equations are sparse
-FEW_STATES, ROWS_A_STATE = 64, 10
-TABLE_RIDGE, MAP_RIDGE, GIVEN_RIDGE = 1e-6, 1e-4, 1e-6
+TABLE_RIDGE, MAP_RIDGE = 1e-6, 1e-4
 CANDIDATES = {  # degree of the polynomial, and number of radial functions
     "linear": (1, 0),
     "quadratic": (2, 0),
@@ -44,12 +41,8 @@ CANDIDATES = {  # degree of the polynomial, and number of radial functions
     "120 radial functions": (0, 120),
     "quadratic, with 60 radial functions": (2, 60),
 }
-ROWS_A_WEIGHT, NEAR = 20, 2.0  # rows per weight of a wide map; standard errors by which it may exceed the best
 RUNNERS_UP = 2
-CHOICE_ROWS = 60_000  # first rows used for the choice
-KNOWN, FEW_KNOWN = 0.3, 0.1  # largest weight of a value in a known return; share of rows that must have one
-TRIED, AMONG = 10, 4000  # rows drawn per centre, from this many rows
-NETWORK_ROWS = 50_000  # first rows used to train networks
+CHOICE_ROWS, NETWORK_ROWS = 60_000, 50_000  # first rows used for the choice, and to train networks
 
 
 class StandardMap(Features):
@@ -120,8 +113,12 @@ class FeatureMap(NamedTuple):
 
     def of_rows(self, rows: Rows) -> Any:
         """Return feature rows as a matrix (n, p), sparse for a table and for many features."""
-        many = rows.indices is not None and self.p > MOST_FEATURES
-        return sparse_rows(rows, self.p, self.table) if self.table or many else rows.dense(self.p)
+        if not self.table and (rows.indices is None or self.p <= MOST_FEATURES):
+            return rows.dense(self.p)
+        assert rows.indices is not None
+        n, constant = len(rows.values), int(self.table)
+        indices = np.column_stack([rows.indices, np.full((n, constant), self.p - 1)])
+        return sparse_matrix(indices, np.column_stack([rows.values, np.ones((n, constant))]), self.p)
 
 
 def too_wide(design: Design) -> bool:
@@ -138,34 +135,23 @@ def given_map(reader: LogReader, features: Any, seed: int) -> FeatureMap:
     first = reader.first_rows()[:100]
     rows = mapping.of_numbers(first) if isinstance(mapping, Categories) else mapping.rows(first)
     hot = rows.indices is not None and rows.values.shape[1] == 1 and bool(np.isin(rows.values, (0.0, 1.0)).all())
-    return FeatureMap(GIVEN, mapping, hot, TABLE_RIDGE if hot else GIVEN_RIDGE * mapping.n_features, words)
+    return FeatureMap(GIVEN, mapping, hot, TABLE_RIDGE if hot else 1e-6 * mapping.n_features, words)
 
 
 def table_map(reader: LogReader, rows: EvaluationRows, sample: Array) -> FeatureMap | None:
     """Return a table if the observations of a log are discrete states, else None."""
-    seen = np.unique(sample, axis=0)
-    whole = bool((seen == np.round(seen)).all())
-    if not (whole or len(seen) <= FEW_STATES) or len(seen) * ROWS_A_STATE > len(sample):
+    states = np.unique(sample, axis=0)
+    whole = bool((states == np.round(states)).all())
+    if not (whole or len(states) <= 64) or len(states) * 10 > len(sample):
         return None
-    states = seen
-    for found in rows.each(distinct_states):
-        states = np.unique(np.concatenate([states, found]), axis=0)
+    for piece in rows.counted():
+        states = np.unique(np.concatenate([states, piece.seen, piece.after[~piece.ended]]), axis=0)
         if len(states) > MOST_STATES:
             return None
     inner: Features = Categories(reader.texts, Table(states), False) if reader.words else Table(states)
     why = "text" if len(reader.words) == sample.shape[1] else "whole numbers" if whole else "few"
     words = f"Features: a table of {len(states):,} distinct states, because observations are {why}."
     return FeatureMap("table", inner, True, TABLE_RIDGE, words)
-
-
-def distinct_states(rows: EvaluationRows, pieces: Iterator[Piece]) -> Array:
-    """Return the distinct states in some pieces, at most one more than a table may have."""
-    found: list[Array] = []
-    for piece in pieces:
-        found = [np.unique(np.concatenate([piece.seen, piece.after[~piece.ended], *found]), axis=0)]
-        if len(found[0]) > MOST_STATES:
-            break
-    return found[0]
 
 
 def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:
@@ -197,11 +183,11 @@ def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMa
     if not count or not Z.shape[1]:
         return StandardMap(shift, scale, plain, degree, np.empty((0, Z.shape[1])), 1.0)
     rng = np.random.default_rng([0, 7])
-    among = np.unique(Z[rng.choice(len(Z), min(len(Z), AMONG), replace=False)], axis=0)
+    among = np.unique(Z[rng.choice(len(Z), min(len(Z), 4000), replace=False)], axis=0)
     chosen = [int(rng.integers(len(among)))]
     distance = ((among - among[chosen[0]]) ** 2).sum(axis=1)
     for _ in range(min(count, len(among)) - 1):
-        some = rng.choice(len(among), min(len(among), TRIED), replace=False)
+        some = rng.choice(len(among), min(len(among), 10), replace=False)
         chosen.append(int(some[np.argmax(distance[some])]))
         distance = np.minimum(distance, ((among - among[chosen[-1]]) ** 2).sum(axis=1))
     centres = among[chosen]
@@ -211,15 +197,17 @@ def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMa
     return StandardMap(shift, scale, plain, degree, centres, width if 0 < width < 1e8 else 1.0)
 
 
-# The choice -------------------------------------------------------------------------------------------------
-
-
 def ordered(found: list[FeatureMap], rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:
     """Return maps in order of preference: the choice, then the next best predictors of returns."""
     piece = joined(rows.sample).part(slice(CHOICE_ROWS))
-    returns, weight = returns_of(piece, state_values(found[-1 if len(found) > 3 else 0], piece))
-    known = weight <= KNOWN
-    if known.mean() < FEW_KNOWN:
+    base = found[-1 if len(found) > 3 else 0]  # V by LSTD with its features of states, beyond cuts
+    X, X2 = base.matrix(piece.seen), base.matrix(piece.legal_after)
+    A = X.T @ (X - piece.discount[:, None] * X2)
+    A[np.diag_indices_from(A)] += base.ridge * np.maximum((X**2).sum(axis=0), 1e-300)
+    beyond = np.asarray(X2 @ np.linalg.lstsq(A, X.T @ piece.signals[:, 0], rcond=1e-12)[0])
+    returns, weight = returns_of(piece, beyond)
+    known = weight <= 0.3
+    if known.mean() < 0.1:
         known = np.ones(len(piece), bool)
     errors = {one.name: held_out_errors(one, piece, rows, actions, returns)[known] for one in found}
     episode = piece.episode[known] - piece.episode[0]
@@ -228,20 +216,12 @@ def ordered(found: list[FeatureMap], rows: EvaluationRows, actions: Actions | No
 
     def near(one: FeatureMap) -> bool:
         mine, least = (np.bincount(episode, errors[each.name]).astype(float) for each in (one, best))
-        excess, enough = mine - least, one.p * n_actions * ROWS_A_WEIGHT <= rows.n
-        return one is best or (enough and bool(excess.sum() <= NEAR * excess.std() * np.sqrt(len(excess))))
+        excess, enough = mine - least, one.p * n_actions * 20 <= rows.n
+        return one is best or (enough and bool(excess.sum() <= 2.0 * excess.std() * np.sqrt(len(excess))))
 
     first = max(filter(near, scored), key=lambda one: one.p)
     rest = [one for one in scored if one is not first and one.name != "linear"]
     return [first, *rest[:RUNNERS_UP]]
-
-
-def state_values(one: FeatureMap, piece: Piece) -> Array:
-    """Return V(s') of each row for the logging policy, by LSTD with features of states only, (n,)."""
-    X, X2 = one.matrix(piece.seen), one.matrix(piece.legal_after)
-    A = X.T @ (X - piece.discount[:, None] * X2)
-    A[np.diag_indices_from(A)] += one.ridge * np.maximum((X**2).sum(axis=0), 1e-300)
-    return np.asarray(X2 @ np.linalg.lstsq(A, X.T @ piece.signals[:, 0], rcond=1e-12)[0])
 
 
 def returns_of(piece: Piece, beyond: Array) -> tuple[Array, Array]:
@@ -295,10 +275,10 @@ def network_map(reader: LogReader, seed: int) -> tuple[Layers, str]:
     assert isinstance(scaled, Columns)
     parts, rows = [], 0
     for table in reader.tables():
-        ended = (table.discount == 0)[:, None]
         seen, after = reader.observed(table.observation), reader.observed(table.following)
-        x = scaled.rows(seen).values[:, :-1]
-        ahead = np.where(ended, 0.0, scaled.rows(np.where(ended, seen, after)).values[:, :-1])
+        ended = (table.discount == 0)[:, None]
+        x, there = (scaled.rows(one).values[:, :-1] for one in (seen, np.where(ended, seen, after)))
+        ahead = np.where(ended, 0.0, there)
         parts.append((x, table.reward, table.discount, ahead, table.rho, table.episode))
         rows += len(table)
         if rows >= NETWORK_ROWS:

@@ -9,22 +9,13 @@ from gradient_dd.evaluation.behaviour import cells
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of, level_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
 from gradient_dd.evaluation.maps import actions_of
-from gradient_dd.evaluation.pieces import Piece, joined
-from gradient_dd.evaluation.policy_value import PolicyValue
 from gradient_dd.evaluation.result import ALONE, Support
+from gradient_dd.evaluation.rows import Piece, joined
+from gradient_dd.evaluation.value import PolicyValue
 from gradient_dd.studies.intervals import Bounds
 
-WIDE = 0.5  # half-width of the interval relative to the value, above which the value needs care
 FAR, VERY_FAR = 2.0, 3.0  # gaps in standard errors for "with care" and "not"
 FAR_OFF = 0.1  # smaller gaps relative to the value are ignored
-FAR_POLICY = 0.5  # effective sample size, as a share, below which a policy is far from the logging policy
-FEW_STEPS, MANY_STARTS = 3, 20  # steps that the ratios cover, with at least this many episodes
-LITTLE = 0.5  # weight of the steps beyond those that the ratios can check
-LONELY, TOO_LONELY = 0.01, 0.1  # shares of a policy's visits without similar data
-UNTRIED = 0.01  # share of the target's actions that the log never takes
-BADLY = 0.1  # largest difference of predicted and actual shares of actions
-NEVER, TOO_OFTEN = 0.01, 0.1  # shares of a policy's visits to cells without data
-FIFTH, BY_CHANCE = 0.2, 1e-3  # a cell has no data by chance unless a fifth of the policy's rate makes that so unlikely
 VISITS = 5000  # number of a policy's visits examined
 
 
@@ -72,42 +63,42 @@ def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
     if not policy.by_ratio and data.actions is not None and data.actions.named:
         occurs = np.isin(np.arange(len(occurs)), np.concatenate([piece.action[:, 0] for piece in pieces]))
     for piece in pieces:
-        choices, _ = data.known(policy).get(piece.key) or (policy.choices(piece, data.propensities(piece)), None)
+        choices, begun, rows = data.choices(policy, piece), piece.starts, np.flatnonzero(~piece.ended)
         untried += 0.0 if occurs.all() else float(choices.here[:, ~occurs].sum())
-        rows = np.flatnonzero(~piece.ended)
         rows, skipped = rows[max(0, skipped) :], skipped - len(rows)
-        begun = piece.starts
         parts.append((choices.ratio, piece.part(rows), choices.there[rows], piece.part(begun), choices.here[begun]))
     ratios, visits, there, starts, here = map(list, zip(*parts, strict=True))
     ratio = None if ratios[0] is None else np.concatenate(ratios)
-    share = untried / sum(map(len, pieces))
-    return SampledChoices(ratio, share, joined(visits), np.concatenate(there), joined(starts), np.concatenate(here))
+    untried /= sum(map(len, pieces))
+    return SampledChoices(ratio, untried, joined(visits), np.concatenate(there), joined(starts), np.concatenate(here))
 
 
 def policy_findings(
     data: LogData, found: PolicyValue, logging: PolicyValue, support: Support, sampled: SampledChoices
 ) -> list[Finding]:
     """Return all findings on the value of a policy."""
-    visits, starts, by_ratio = sampled.visits, sampled.starts, found.policy.by_ratio
+    visits, starts, table = sampled.visits, sampled.starts, found.map.table and not found.policy.by_ratio
     lonely = never = 0.0
-    if not by_ratio and len(visits):
-        X = found.map.matrix(visits.after)
-        if found.map.table:
-            taken, seen = actions_of(data.actions, visits), found.map.matrix(visits.seen)
-            mass = np.maximum(found.design.times(seen, taken, found.dual[:, None])[:, 0], 0.0)  # visits of the policy
-            never = float((mass * never_tried(support, X, sampled.there)).sum() / max(float(mass.sum()), 1e-300))
-        else:
-            lonely = float((support.leverage(sampled.there, X, support.cached_leverages(X)) > ALONE).mean())
-    if not by_ratio and found.map.table and len(starts):
+    if table and len(visits):
+        taken, seen = actions_of(data.actions, visits), found.map.matrix(visits.seen)
+        mass = np.maximum(found.design.times(seen, taken, found.dual[:, None])[:, 0], 0.0)  # visits of the policy
+        missed = mass * never_tried(support, found.map.matrix(visits.after), sampled.there)
+        never = float(missed.sum() / max(float(mass.sum()), 1e-300))
+    elif len(visits) and not found.policy.by_ratio:
+        lonely = float((support.leverage(sampled.there, found.map.matrix(visits.after)) > ALONE).mean())
+    if table and len(starts):
         never += float(never_tried(support, found.map.matrix(starts.seen), sampled.here).mean())
     scale, shares = max(abs(found.value), abs(logging.value)), (sampled.untried, lonely, never)
     return findings_of("policy", PolicyEvidence(found, logging, data, support.bounds, scale, *shares))
 
 
 def never_tried(support: Support, X: Any, U: Array) -> Array:
-    """Return the probability of actions that the log never takes in each state, beyond chance, (n,)."""
+    """Return the probability of actions that the log never takes in each state, beyond chance, (n,).
+
+    Chance explains a cell without data, unless even a fifth of the policy's rate makes it very unlikely.
+    """
     counts = support.counts[cells(X)]
-    unlikely = (1 - FIFTH * U) ** counts.sum(axis=1, keepdims=True) < BY_CHANCE
+    unlikely = (1 - 0.2 * U) ** counts.sum(axis=1, keepdims=True) < 1e-3
     return np.asarray((U * ((counts == 0) & unlikely)).sum(axis=1))
 
 
@@ -120,7 +111,7 @@ def steps_of(found: PolicyValue) -> str:
 def interval(seen: PolicyEvidence) -> Found:
     """The half-width of the interval is more than half of the value."""
     found = seen.found
-    if (found.high - found.low) / 2 > WIDE * seen.scale:
+    if (found.high - found.low) / 2 > 0.5 * seen.scale:
         yield (
             f"The interval, {found.low:.4g} to {found.high:.4g}, is wide relative to the value, so the log does not "
             "determine the value well."
@@ -133,11 +124,10 @@ def doubly_robust(seen: PolicyEvidence) -> Found:
     cannot represent the values, or the propensities are wrong.
     """
     found = seen.found
-    if found.steps == 0 or seen.found.policy.logging:
+    if found.steps == 0 or found.policy.logging:
         return
     both = f"LSTD-Q gives {found.q.value:.4g}, the returns correct it to {found.d.value:.4g}"
-    level = level_of(found.gap, FAR, VERY_FAR)
-    single = seen.data.rows.longest == 1  # every episode is one row
+    level, single = level_of(found.gap, FAR, VERY_FAR), seen.data.rows.longest == 1  # every episode is one row
     if level == "fine" or single or abs(found.d.value - found.q.value) <= FAR_OFF * seen.scale:
         yield "fine", f"{both}, over {steps_of(found)} that the ratios cover."
     else:
@@ -176,11 +166,12 @@ def horizon(seen: PolicyEvidence) -> Found:
     found, n = seen.found, seen.data.rows.n
     if seen.found.policy.logging or np.isnan(found.effective):
         return
-    far = found.effective < FAR_POLICY * n or (seen.data.rows.episodes >= MANY_STARTS and found.steps < FEW_STEPS)
-    if found.rest > LITTLE and far:
+    far = found.effective < 0.5 * n or (seen.data.rows.episodes >= 20 and found.steps < 3)
+    if found.rest > 0.5 and far:
+        reach = f"Beyond {steps_of(found)}, the" if found.steps else "The"
         yield (
-            f"The returns check only {steps_of(found)}; {found.rest:.0%} of the weight comes later and relies on the "
-            "features alone."
+            f"{reach} ratios are too uneven to check the value against observed returns, so {found.rest:.0%} of its "
+            "weight rests on the fitted model alone."
         )
 
 
@@ -201,7 +192,7 @@ def logging_policy(seen: PolicyEvidence) -> Found:
 @finding("policy", "untried actions", "not", "Collect data with these actions.")
 def untried_actions(seen: PolicyEvidence) -> Found:
     """The policy takes actions that the log never takes."""
-    if seen.untried > UNTRIED:
+    if seen.untried > 0.01:
         share = f"{seen.untried:.0%} of the policy's actions"
         yield f"{share} never occur in the log, so their values are unknown."
 
@@ -209,7 +200,7 @@ def untried_actions(seen: PolicyEvidence) -> Found:
 @finding("policy", "visits without data", "not", "Collect data from these states and actions.")
 def lonely_visits(seen: PolicyEvidence) -> Found:
     """The policy visits states and actions with fewer than two similar rows in the log."""
-    if (level := level_of(seen.lonely, LONELY, TOO_LONELY)) != "fine":
+    if (level := level_of(seen.lonely, 0.01, 0.1)) != "fine":
         share = f"{seen.lonely:.0%} of the policy's visits"
         yield level, f"{share} have no similar data, so their values are extrapolated."
 
@@ -217,7 +208,7 @@ def lonely_visits(seen: PolicyEvidence) -> Found:
 @finding("policy", "never tried", "not", "Collect data with these actions in these states.")
 def never_tried_cells(seen: PolicyEvidence) -> Found:
     """The policy takes actions in states where the log never takes them, although it visits these states often."""
-    if (level := level_of(seen.never, NEVER, TOO_OFTEN)) != "fine":
+    if (level := level_of(seen.never, 0.01, 0.1)) != "fine":
         share = f"{seen.never:.0%} of the policy's visits"
         why = "so their values are extrapolated from other states"
         yield level, f"{share} are to actions that the logging policy never tries in that state, {why}."
@@ -235,7 +226,7 @@ def propensities(seen: PolicyEvidence) -> Found:
         f"The log has no propensities. They were estimated by {behaviour.words}: predicted and actual shares of "
         f"actions differ by {behaviour.gap:.1%} on average and by {behaviour.worst:.1%} at most."
     )
-    if behaviour.worst > BADLY:
+    if behaviour.worst > 0.1:
         yield f"{words} Wrong propensities invalidate the check by returns."
     else:
         yield "fine", words

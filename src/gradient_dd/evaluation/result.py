@@ -23,18 +23,16 @@ from gradient_dd.evaluation.design import BLOCKS, TABLE, squared
 from gradient_dd.evaluation.findings import Found, Verdict, finding, findings_of, verdict_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import actions_of, named_actions
-from gradient_dd.evaluation.policy_value import PolicyValue
+from gradient_dd.evaluation.value import PolicyValue
 from gradient_dd.stream.features import Features
 from gradient_dd.studies.intervals import Bounds, Interval, student_factor
 
 if TYPE_CHECKING:
     from gradient_dd.evaluation.comparison import PolicyQuestion
 
-UNUSED = 1e-9  # relative to the largest eigenvalue: directions below it have no data
 OUTSIDE = 1e-6  # tolerated share of |x|² in such directions
 ALONE = 0.5  # leverage above which a point has no similar data
 MOST_ASKED = 10_000  # most distinct states whose values are returned
-POINTS = 100  # initial states whose values are reported
 MOST = 1000  # state-action features, above which only features of states are examined
 
 
@@ -43,7 +41,7 @@ class Seen:
 
     def __init__(self, C: Array) -> None:
         sizes, directions = np.linalg.eigh(C)
-        kept = sizes > UNUSED * max(float(sizes[-1]), 1e-300)
+        kept = sizes > 1e-9 * max(float(sizes[-1]), 1e-300)  # smaller directions have no data
         self.sizes, self.directions = sizes[kept], directions[:, kept]
 
     def leverage(self, X: Array) -> Array:
@@ -86,7 +84,6 @@ class Support:
                     sums[0] = sums.get(0, 0.0) + phi.T @ phi
         if sums:
             self.states, self.actions = Seen(sums.pop(-1)), [Seen(one) for one in sums.values()]
-        self._visits: Array | None = None
 
     def known(self, X: Any) -> Booleans:
         """Return which states have a value, (n,)."""
@@ -98,31 +95,18 @@ class Support:
             return np.asarray(squares @ ~self.used).ravel() <= OUTSIDE * np.asarray(squares.sum(axis=1)).ravel()
         return np.isfinite(self.states.leverage(X))
 
-    def leverages(self, X: Any) -> Array | None:
-        """Return the leverage of states with each action, (n, actions), if actions have their own directions."""
-        return np.column_stack([one.leverage(X) for one in self.actions]) if self.by_action else None
-
-    def cached_leverages(self, X: Any) -> Array | None:
-        """Return the `leverages` of the visits that all policies share."""
-        if self._visits is None:
-            self._visits = self.leverages(X)
-        return self._visits
-
-    def leverage(self, U: Array, X: Any, each: Array | None = None) -> Array:
-        """Return the leverage of states X (n, p) with probabilities or features of actions U (n, actions), (n,).
-
-        `each` has the `leverages` of X, if they are known.
-        """
-        if self.wide and not self.table:
-            return np.where(self.known(X), 0.0, np.inf)
+    def leverage(self, U: Array, X: Any) -> Array:
+        """Return the leverage of states X (n, p) with probabilities or features of actions U (n, actions), (n,)."""
         if self.table or self.by_action:
             with np.errstate(divide="ignore", invalid="ignore"):
-                each = self.leverages(X) if each is None else each
-                found = U**2 / self.counts[cells(X)] if each is None else U**2 * each
+                if self.table:
+                    found = U**2 / self.counts[cells(X)]
+                else:
+                    found = U**2 * np.column_stack([one.leverage(X) for one in self.actions])
                 return np.asarray(np.where(U != 0, found, 0.0).sum(axis=1))
-        if self.actions:
-            return self.actions[0].leverage(self.design.matrix(X, U))
-        return self.states.leverage(X)
+        if self.wide:
+            return np.where(self.known(X), 0.0, np.inf)
+        return self.actions[0].leverage(self.design.matrix(X, U)) if self.actions else self.states.leverage(X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +182,9 @@ class Evaluation:
         if self.difference is None:
             return ""
         gain, low, high = self.difference
-        word = "better than" if low > 0 else "worse than" if high < 0 else "not significantly different from"
-        word = word if low <= 0 <= high else f"significantly {word}"
+        word = "not significantly different from"
+        if not low <= 0 <= high:
+            word = f"significantly {'better' if low > 0 else 'worse'} than"
         return f"The target policy is {word} the logging policy: {gain:+.4g} (interval: {low:.4g} to {high:.4g})."
 
     @property
@@ -247,12 +232,12 @@ class Evaluation:
         """Return the requested observations with value and interval, None if there is no value."""
         if self.at is None:
             return []
-        numbers = np.column_stack([self.values, *self.interval])
-        rows = [[one if np.isfinite(one) else None for one in row] for row in numbers.tolist()]
-        return [
-            {"observation": seen, "value": value, "low": low, "high": high}
-            for seen, (value, low, high) in zip(np.asarray(self.at).tolist(), rows, strict=True)
-        ]
+        found = []
+        columns = (np.asarray(self.at), self.values, *self.interval)
+        for seen, *numbers in zip(*(one.tolist() for one in columns), strict=True):
+            value, low, high = (one if np.isfinite(one) else None for one in numbers)
+            found.append({"observation": seen, "value": value, "low": low, "high": high})
+        return found
 
     def facts(self) -> dict[str, Any]:
         """Return everything except the weights as plain data."""
@@ -282,7 +267,7 @@ class Evaluation:
         return import_module("gradient_dd.report.plots").plot_evaluation(self, ax)
 
     def _features(self, seen: Any) -> Any:
-        return self.found.map.of_rows(self.found.map.features.rows(seen))
+        return self.found.map.of_rows(self.features.rows(seen))
 
     def point(self, observations: Any) -> tuple[Any, Array]:
         """Return features of observations, and the choices of the policy there."""
@@ -306,7 +291,7 @@ class Evaluation:
 
 
 def as_array(what: str, rule: str, value: Any, kind: Any = None) -> Any:
-    """Return a value as an array, or raise: lists may have several lengths, or be nested too deeply."""
+    """Return a value as an array, or raise: lists may have different lengths, or be nested too deeply."""
     try:
         return np.asarray(value, dtype=kind)
     except ValueError:
@@ -330,21 +315,21 @@ def evaluation_of(question: "PolicyQuestion", data: LogData, words: str, at: Any
         gap = question.gap(one, question.baseline)
         logging, difference = Interval(base.value, base.low, base.high), Interval(gap.apart, gap.low, gap.high)
     first = next(piece.part(piece.starts) for piece in data.rows.sample if len(piece.starts))
-    first = first.part(np.sort(np.unique(first.seen, axis=0, return_index=True)[1])[:POINTS])
+    first = first.part(np.sort(np.unique(first.seen, axis=0, return_index=True)[1])[:100])  # initial states to report
     here = np.ones((len(first), 1)) if policy.by_ratio else policy.choices(first, data.propensities(first)).here
     found = Evaluation(
-        found=one.found,
-        support=one.support,
-        points=(one.found.map.matrix(first.seen), here),
-        confidence=question.confidence,
-        rows=data.rows.n,
-        dimensions=first.seen.shape[1],
-        chosen=words,
-        logging=logging,
-        difference=difference,
-        verdict=one.verdict,
-        stated=data.stated,
-        log=data.reader.source.name,
+        one.found,
+        one.support,
+        (one.found.map.matrix(first.seen), here),
+        one.verdict,
+        question.confidence,
+        data.rows.n,
+        first.seen.shape[1],
+        words,
+        logging,
+        difference,
+        data.stated,
+        data.reader.source.name,
     )
     if at is None:
         return found
@@ -355,7 +340,7 @@ def evaluation_of(question: "PolicyQuestion", data: LogData, words: str, at: Any
     return replace(found, at=asked, points=(X, U), verdict=verdict)
 
 
-@finding("states", "states asked for", "with care", "Collect data from there.")
+@finding("states", "requested states", "with care", "Collect data from there.")
 def unseen_states(counts: tuple[int, int]) -> Found:
     """A requested state has no similar data. If the data have nothing in common with it, there is no value."""
     asked, unseen = counts

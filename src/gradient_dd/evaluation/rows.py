@@ -4,13 +4,16 @@ An evaluation computes only sums over pieces, in order, so a long log needs no m
 are randomly assigned to 20 groups; solutions without a group check the rows of that group.
 With fewer than 20 episodes, the log is cut into about 200 stretches, which are assigned instead.
 
-Sums are computed in this process with one BLAS thread, or by workers of a Dask cluster. A log on a cluster is a folder
-of Parquet files that workers can read too. A worker reads the files of a part, and returns sums. The process that asked
-adds them in the order of the parts, so the bits of a result do not depend on the workers.
+Products of ratios and discounts along the episodes of a piece:
 
-Matrices of an evaluation are small. Threads of OpenBLAS wait for each other by spinning, so on a busy machine two of
-them took six times the processor time of one (`python -m trials.policy_speed`). The number of threads also
-changes the bits of products.
+    R_t = ρ_0 ⋯ ρ_t        D_t = γ_0 ⋯ γ_{t−1}
+
+A folder of Parquet files has parts: files that share no episode. The sums over a part are computed here, or by a worker
+of a Dask cluster that can read the folder too. They are added in the order of the parts, so workers do not change bits.
+
+Sums are computed with one BLAS thread. Matrices of an evaluation are small, and threads of OpenBLAS wait for each other
+by spinning: on a busy machine two of them took six times the processor time of one (`python -m trials.policy_speed`).
+The number of threads also changes the bits of products.
 """
 
 import ctypes
@@ -19,29 +22,17 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
-from functools import cache
-from hashlib import blake2b
+from dataclasses import dataclass, fields, replace
+from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 
-from gradient_dd.arrays import Integers
+from gradient_dd.arrays import Array, Booleans, Integers
 from gradient_dd.errors import Unquoted, bad_request
-from gradient_dd.evaluation.pieces import (
-    GROUPS,
-    HOLE,
-    EpisodeSample,
-    Piece,
-    StepNumbers,
-    dealt_groups,
-    joined,
-    merged,
-    parts_of,
-)
 from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.rows import LogRows, ReadCounts
@@ -49,74 +40,205 @@ from gradient_dd.stream.log.sources import Source
 from gradient_dd.studies.cluster import dask_executor, send_by_value
 from gradient_dd.studies.intervals import Bounds
 
+GROUPS = 20
+HOLE = np.int64(1) << 40  # added to the steps after a missing row
+LARGEST_LOG = 300.0  # largest logarithm of a product of ratios
+SAMPLE_ROWS = 200_000  # rows used to choose features and to check the rows
 BLAS = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_")
-MOST_WAITING = 64  # parts that are computed by workers or wait for their turn: their sums are in memory
-
-FEW_EPISODES = 20  # fewer initial states are not a sample
 STRETCHES = 200  # of a log with few episodes
 SMALLEST_PIECE = 2048  # rows: an episode is cut only after more steps than ratios ever cover
 KEPT_NUMBERS = 32_000_000  # entries of all columns, up to which a log is kept in memory
 LARGEST_PIECE = 65_536  # rows
 MOST_UNITS = 20_000  # most units; more episodes share units
+MOST_WAITING = 64  # parts given to workers at a time, whose sums are in memory
 
 
-@dataclass
-class Survey:
-    """What a pass over a part of a log found.
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Consecutive rows of a log.
 
-    n, episodes, ended, cut   rows, episodes, how many terminated and how many were cut
-    longest, discount         steps of the longest episode, and the largest discount
-    lowest, highest           (signals,) the smallest and the largest reward
-    numbers                   entries of all columns;  held  the pieces, if they fit in memory
-    read, words               counts of the reader, and the texts of its columns of text
-    names                     of episodes as numbers, if the log has parts
+    seen, after       (n, d) the observation and the next one, texts as numbers
+    carried           (n, m) columns of policies in the log;  carried_after  the same at the next observation
+    action            (n, k) the indices of the actions taken, or continuous actions
+    signals           (n, signals) the rewards of every signal
+    discount          (n,) into the next state, 0 where the episode ended
+    rho               (n,) ratios of the log's own columns, 1 where it has none
+    behaviour         (n,) probability of the action taken, NaN if unknown
+    episode, step     (n,) the episode, and the steps since its start; a step after a missing row is beyond all limits
+    cut               (n,) whether the episode was cut after this row
+    group             (n,) the group of the row
     """
 
-    lowest: Any = np.inf
-    highest: Any = -np.inf
-    n: int = 0
-    episodes: int = 0
-    ended: int = 0
-    cut: int = 0
-    longest: int = 0
-    discount: float = 0.0
-    numbers: int = 0
-    held: list[Piece] = field(default_factory=list)
-    sample: EpisodeSample = field(default_factory=EpisodeSample)
-    read: ReadCounts = field(default_factory=ReadCounts)
-    words: dict[str, dict[str, int]] = field(default_factory=dict)
-    names: Any = ()
+    seen: Array
+    after: Array
+    carried: Array
+    carried_after: Array
+    action: Array
+    signals: Array
+    discount: Array
+    rho: Array
+    behaviour: Array
+    episode: Integers
+    step: Integers
+    cut: Booleans
+    group: Integers
+
+    def __len__(self) -> int:
+        return len(self.discount)
+
+    @property
+    def ended(self) -> Booleans:
+        """(n,) whether the episode terminated here."""
+        return self.discount == 0
+
+    @property
+    def starts(self) -> Integers:
+        """The initial rows of episodes."""
+        return np.flatnonzero(self.step == 0)
+
+    @property
+    def legal_after(self) -> Array:
+        """(n, d) the next observations; after an end, where any legal observation is fine, the observation."""
+        return np.where(self.ended[:, None], self.seen, self.after)
+
+    @cached_property
+    def taken(self) -> Integers:
+        """(n,) the indices of the actions taken, which must have names."""
+        return self.action[:, 0].astype(np.int64)
+
+    @property
+    def follows(self) -> Booleans:
+        """(n,) whether the next row is the next step of the episode."""
+        return np.append((np.diff(self.episode) == 0) & (np.diff(self.step) == 1), False)
+
+    @cached_property
+    def spans(self) -> tuple[Integers, Integers]:
+        """The first row of each episode, and how many rows it has."""
+        first = np.flatnonzero(np.diff(self.episode, prepend=self.episode[:1] - 1))
+        return first, np.diff([*first, len(self)])
+
+    @cached_property
+    def key(self) -> tuple[int, ...]:
+        """Identifies the piece among all pieces of a log and of its sample."""
+        ends = (int(column[at]) for column in (self.episode, self.step) for at in (0, -1))
+        return *ends, len(self)
+
+    def part(self, chosen: Any) -> "Piece":
+        """Return some of the rows."""
+        return Piece(*(getattr(self, one.name)[chosen] for one in fields(self)))
+
+
+def numbered(pieces: Iterable[Piece], first_episode: int = 0) -> Iterator[Piece]:
+    """Yield pieces with numbered episodes and steps; `episode` has names before, and `step` has row numbers."""
+    name, last, row, before = -1, first_episode - 1, -2, np.int64(0)
+    for piece in pieces:
+        begins = np.diff(piece.episode, prepend=name) != 0
+        hole = ~begins & (np.diff(piece.step, prepend=row) != 1)
+        episode = last + np.cumsum(begins)
+        total = before + np.cumsum(np.where(hole, HOLE + 1, 1))  # as if all rows were one episode
+        first = np.maximum.accumulate(np.where(begins, np.arange(len(piece)), -1))
+        step = total - np.where(first < 0, 0, total[first])
+        name, last, row, before = int(piece.episode[-1]), int(episode[-1]), int(piece.step[-1]), step[-1]
+        yield replace(piece, episode=episode, step=step)
+
+
+def joined(pieces: list[Piece]) -> Piece:
+    """Return several pieces as one."""
+    columns = (np.concatenate([getattr(one, each.name) for one in pieces]) for each in fields(Piece))
+    return pieces[0] if len(pieces) == 1 else Piece(*columns)
+
+
+def parts_of(piece: Piece, most: int) -> Iterator[Piece]:
+    """Yield the episodes of a piece in parts of at most `most` rows; a longer episode is cut."""
+    begins, at = np.append(piece.starts, len(piece)), 0
+    while at < len(piece):
+        fits = begins[(begins > at) & (begins <= at + most)]
+        end = int(fits[-1]) if len(fits) else min(at + most, len(piece))
+        yield piece if end - at == len(piece) else piece.part(slice(at, end))
+        at = end
+
+
+class RatioProducts(NamedTuple):
+    """Products along the episodes of a piece.
+
+    product   (n,) R_t;  discount  (n,) D_t
+    last      the last row of each episode that the products reach;  lengths  how many rows they reach
+    """
+
+    product: Array
+    discount: Array
+    last: Integers
+    lengths: Integers
+
+
+def ratio_products(piece: Piece, ratio: Array, most: int) -> RatioProducts:
+    """Return the products of ratios and discounts along the episodes of a piece, for at most `most` steps."""
+    first, rows = piece.spans
+    lengths = np.add.reduceat((piece.step < most).astype(np.int64), first)
+    known = lengths > 0
+
+    def along(values: Array) -> Array:
+        total = np.cumsum(np.log(np.maximum(values, 1e-300)))
+        return total - np.repeat(np.concatenate([[0.0], total[first[1:] - 1]]), rows)
+
+    product = np.exp(np.clip(along(ratio), -700.0, LARGEST_LOG))
+    ahead = np.concatenate([[1.0], piece.discount[:-1]])
+    ahead[first] = 1.0
+    discount = np.exp(np.maximum(along(ahead), -700.0))
+    return RatioProducts(product, discount, (first + lengths - 1)[known], lengths[known])
+
+
+def step_sums(piece: Piece, seen: RatioProducts, most: int) -> Array:
+    """Return Σ R_t and Σ R_t² of each step over the episodes of a piece, including ended ones, (2, steps)."""
+    found, live = np.zeros((2, most)), piece.step < most
+    for k, values in enumerate((seen.product, seen.product**2)):
+        found[k] = np.bincount(piece.step[live], values[live], minlength=most)
+        after = np.zeros(most + 1)
+        np.add.at(after, seen.lengths, values[seen.last])
+        found[k] += np.cumsum(after)[:most]
+    return found
+
+
+def dealt_groups(unit: Integers, seed: int) -> Integers:
+    """Return the group of each unit, (n,): every GROUPS successive units are assigned to all groups in random order."""
+    if not len(unit):
+        return unit
+    low = int(unit.min()) // GROUPS * GROUPS
+    high = (int(unit.max()) // GROUPS + 1) * GROUPS
+    keys = mix(np.arange(low, high).astype(np.uint64) ^ mix(np.array([seed + 1], np.uint64)))
+    ranks = keys.reshape(-1, GROUPS).argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
+    return np.asarray(ranks.ravel()[unit - low])
+
+
+def mix(values: Any) -> Any:
+    """Return integers hashed to 64 bits."""
+    with np.errstate(over="ignore"):
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return values ^ (values >> np.uint64(31))
+
+
+class EpisodeSample:
+    """Whole episodes spread over the log: every second one is dropped whenever there are too many rows."""
+
+    def __init__(self) -> None:
+        self.pieces: list[Piece] = []
+        self._stride, self._closed = 1, False
 
     def add(self, piece: Piece) -> None:
-        """Add the rows of a piece."""
-        self.n, self.episodes = self.n + len(piece), int(piece.episode[-1]) + 1
-        self.ended, self.cut = self.ended + int(piece.ended.sum()), self.cut + int(piece.cut.sum())
-        self.longest = max(self.longest, int((piece.step % HOLE).max()) + 1)
-        self.discount = max(self.discount, float(piece.discount.max()))
-        self.lowest = np.minimum(self.lowest, piece.signals.min(axis=0))
-        self.highest = np.maximum(self.highest, piece.signals.max(axis=0))
-        self.numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
-        self.sample.add(piece)
-        self.held = [*self.held, piece] if self.numbers <= KEPT_NUMBERS else []
+        """Add the episodes of a piece that belong to the sample: all whose number the stride divides."""
+        if self._closed:
+            return
+        self.pieces += self._thinned([piece])
+        while sum(map(len, self.pieces)) > SAMPLE_ROWS and not self._closed:
+            self._stride *= 2
+            self.pieces = self._thinned(self.pieces)
+            if self._stride > int(piece.episode[-1]):  # a single episode is too long
+                self._closed, self.pieces = True, [joined(self.pieces).part(slice(SAMPLE_ROWS))]
 
-
-def survey(rows: "EvaluationRows", pieces: Iterator[Piece]) -> Survey:
-    """Return what the pieces of a part contain."""
-    found, several = Survey(), rows.parts > 1
-    for piece in pieces:
-        found.add(piece)
-        if several:
-            found.held.clear()
-    read = rows.reader.last
-    names = np.array(list(map(as_number, read.names)), np.uint64) if several else ()
-    return replace(found, read=replace(read, names=set()), words=rows.reader.words, names=names)
-
-
-def as_number(name: Any) -> int:
-    """Return the name of an episode as a number below 2⁶⁴ that is the same in all processes."""
-    if isinstance(name, int):
-        return name % 2**64
-    return int.from_bytes(blake2b(repr(name).encode(errors="surrogatepass"), digest_size=8).digest())
+    def _thinned(self, pieces: list[Piece]) -> list[Piece]:
+        parts = [one if self._stride == 1 else one.part(one.episode % self._stride == 0) for one in pieces]
+        return [one for one in parts if len(one)]
 
 
 class RowProgress:
@@ -135,17 +257,17 @@ class RowProgress:
         self.told(self.done, self.total)
 
 
-Work = Callable[["EvaluationRows", Iterator[Piece]], Any]  # a function of the pieces of a part
+Work = Callable[[Iterator[Piece]], Any]  # a function of the pieces of a part
 
 
 class EvaluationRows:
     """A log: its size, and its pieces, which can be read repeatedly.
 
-    A log in several files has parts, and no episode spans two of them. Sums over the pieces of a part are added in the
-    order of the parts, whether this process or a worker made them, so both give the same bits.
-
     tables  yields the rows of a part instead of the reader;  signals  number of rewards
-    n, episodes, ended, cut, longest, discount, lowest, highest   as in `Survey`
+    workers executor of a Dask cluster, or None
+    n, episodes, ended, cut   rows, episodes, how many terminated and how many were cut
+    longest, discount         steps of the longest episode, and the largest discount
+    lowest, highest           (signals,) the smallest and the largest reward;  read  counts of the reader
     few    whether the episodes are too few for a sample;  kept  whether the pieces are in memory
     sample whole episodes, at most SAMPLE_ROWS rows
     units  number of units over which influences are summed: episodes, or groups if episodes are few
@@ -165,37 +287,42 @@ class EvaluationRows:
         self._tables = tables or reader.tables
         self.parts = 1 if tables else len(reader.files)
         self._width, self._signals = reader.first_rows().shape[1], signals
-        self.n, self.sizes, self._offsets = 0, reader.sizes, [0] * self.parts
+        self.n = self.episodes = self.ended = self.cut = self.longest = 0
+        self.discount, self.lowest, self.highest = 0.0, np.full(signals, np.inf), np.full(signals, -np.inf)
         self.kept = self.few = False
-        surveys = list(self.each(survey))
-        self.read = sum((one.read for one in surveys), ReadCounts())
-        self.sizes = [one.n for one in surveys]
-        counts = ("n", "episodes", "ended", "cut")
-        self.n, self.episodes, self.ended, self.cut = (sum(getattr(one, name) for one in surveys) for name in counts)
+        self._ends, self._episodes = [0], [0]  # rows and episodes up to the end of each part
+        self.read, names = ReadCounts(), set[Any]()
+        held, sample, numbers, most = list[Piece](), EpisodeSample(), 0, KEPT_NUMBERS if self.parts == 1 else -1
+        for part in range(self.parts):
+            for piece in self.counted(part=part):
+                self.n, self.episodes = self.n + len(piece), int(piece.episode[-1]) + 1
+                self.ended, self.cut = self.ended + int(piece.ended.sum()), self.cut + int(piece.cut.sum())
+                self.longest = max(self.longest, int((piece.step % HOLE).max()) + 1)
+                self.discount = max(self.discount, float(piece.discount.max()))
+                self.lowest = np.minimum(self.lowest, piece.signals.min(axis=0))
+                self.highest = np.maximum(self.highest, piece.signals.max(axis=0))
+                numbers += piece.seen.size * 2 + piece.action.size + piece.carried.size * 2 + 8 * len(piece)
+                sample.add(piece)
+                held = [*held, piece] if numbers <= most else []
+            self._ends, self._episodes = [*self._ends, self.n], [*self._episodes, self.episodes]
+            self.read += reader.last
+            if not names.isdisjoint(reader.last.names):
+                what, got = "The files of a log", Unquoted("an episode that returns in a later file")
+                raise bad_request(what, "have the rows of an episode together", got, "Sort the rows by episode.")
+            names |= reader.last.names
         if not self.n:
             got = Unquoted(f"none in {self.read.rows} rows")
             raise bad_request(reader.source.name, "have at least one transition", got)
-        names = [one.names for one in surveys]
-        if self.parts > 1 and len(np.unique(np.concatenate(names))) < sum(map(len, names)):
-            what, got = "The files of a log", Unquoted("an episode that returns in a later file")
-            raise bad_request(what, "have the rows of an episode together", got, "Sort the rows by episode.")
-        self.longest, self.discount = max(one.longest for one in surveys), max(one.discount for one in surveys)
-        self.lowest = np.min([one.lowest for one in surveys if one.n], axis=0)
-        self.highest = np.max([one.highest for one in surveys if one.n], axis=0)
-        self._offsets = np.cumsum([0, *(one.episodes for one in surveys)])[:-1].tolist()
-        self.few = self.episodes < FEW_EPISODES
-        self.kept = self.parts == 1 and surveys[0].numbers <= KEPT_NUMBERS
-        for one in surveys:
-            self._take_words(one)
-        self._held = list(self._dealt(surveys[0].held if self.kept else []))
-        self.sample = list(self._dealt([self._moved(k, piece) for k, piece in merged([one.sample for one in surveys])]))
+        self.few = self.episodes < 20  # fewer initial states are not a sample
+        self.kept = numbers <= most
+        self._held, self.sample = list(self._dealt(held)), list(self._dealt(sample.pieces))
         self.groups = GROUPS
         if self.few and self.kept:
-            self.groups = max(2, int(max((one.group.max() for one in self._held), default=0)) + 1)
+            self.groups = max(2, max(int(one.group.max()) for one in self._held) + 1)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a worker needs."""
-        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": None}
+        return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": RowProgress()}
 
     @property
     def units(self) -> int:
@@ -214,37 +341,35 @@ class EvaluationRows:
             return Bounds(min(low, low * steps), max(high, high * steps))
         return Bounds(low * steps, high * steps)
 
-    def each(self, work: Work, most: int = LARGEST_PIECE, times: int = 1) -> Iterator[Any]:
-        """Yield what `work` returns for the pieces of each part, in order; workers compute if the log is large.
-
-        A row counts `times` in the progress.
-        """
-        in_memory = self.kept or self.few
-        if self.workers is not None and not in_memory:
-            waiting = deque[Future[Any]]()
-            for part in range(self.parts):
-                arguments = self, self.reader.files[part], work, most, part
-                waiting.append(self.workers.submit_pickled(sums_of_part, *arguments))
-                while len(waiting) > MOST_WAITING or (waiting and part == self.parts - 1):
-                    found = waiting.popleft().result()
-                    self.progress.add(times * self.sizes[part - len(waiting)])
-                    yield found
-            return
-
-        def counted(part: int | None) -> Iterator[Piece]:
-            for piece in self.pieces(most, part):
-                yield piece
-                self.progress.add(times * len(piece))
-
-        parts: Iterable[int | None] = [None] if in_memory else range(self.parts)
-        yield from (work(self, counted(part)) for part in parts)
-
     def pieces(self, most: int = LARGEST_PIECE, part: int | None = None) -> Iterator[Piece]:
-        """Yield the pieces of the log or of a part in order, with at most `most` rows unless an episode is longer."""
-        parts = range(self.parts) if part is None else [part]
-        read = (self._moved(k, piece) for k in parts for piece in self._whole_episodes(k))
+        """Yield the pieces of the log or of a part in order, with at most `most` rows."""
+        read = (piece for k in (range(self.parts) if part is None else [part]) for piece in self._whole_episodes(k))
         for whole in self._held if self.kept else self._dealt(read):
             yield from parts_of(whole, most)
+
+    def counted(self, most: int = LARGEST_PIECE, times: int = 1, part: int | None = None) -> Iterator[Piece]:
+        """Yield the same pieces, and count each row as processed, `times` times."""
+        for piece in self.pieces(most, part):
+            yield piece
+            self.progress.add(times * len(piece))
+
+    def sums(self, work: Work, most: int, times: int) -> Iterator[Any]:
+        """Yield what `work` returns for the pieces of each part, in order; workers compute it if there are any.
+
+        A log in memory, or with few episodes, is summed here as a whole.
+        """
+        whole = self.kept or self.few
+        if self.workers is None or whole:
+            yield from (work(self.counted(most, times, part)) for part in ([None] if whole else range(self.parts)))
+            return
+        waiting = deque[Future[Any]]()
+        for part in range(self.parts):
+            arguments = self, self.reader.files[part], work, most, part
+            waiting.append(self.workers.submit_pickled(sums_of_part, *arguments))
+            while len(waiting) > MOST_WAITING or (waiting and part == self.parts - 1):
+                found, done = waiting.popleft().result(), part - len(waiting)
+                self.progress.add(times * (self._ends[done + 1] - self._ends[done]))
+                yield found
 
     def on_sample(self) -> "EvaluationRows":
         """Return the sample as a log in memory, with the groups and the possible values of the whole log."""
@@ -252,21 +377,6 @@ class EvaluationRows:
         found.kept, found._held, found.progress = True, self.sample, RowProgress()
         found.n, found.episodes = sum(map(len, self.sample)), sum(len(one.starts) for one in self.sample)
         return found
-
-    def _take_words(self, found: Survey) -> None:
-        """Add the texts that a worker found, and number them as this process does."""
-        for i, name in enumerate(self.reader.columns.observation):
-            mine, theirs = self.reader.words.get(name), found.words.get(name)
-            if mine is None or theirs is None or mine is theirs:
-                continue
-            place = np.array([mine.setdefault(text, len(mine)) for text in theirs] + [-1], float)
-            for piece in found.sample.pieces:
-                for seen in (piece.seen, piece.after):
-                    seen[:, i] = place[seen[:, i].astype(np.int64)]
-
-    def _moved(self, part: int, piece: Piece) -> Piece:
-        """Return a piece with its episodes numbered over all parts."""
-        return replace(piece, episode=piece.episode + self._offsets[part]) if self._offsets[part] else piece
 
     def _dealt(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """Yield pieces with the group of each row."""
@@ -282,13 +392,11 @@ class EvaluationRows:
     def _whole_episodes(self, part: int) -> Iterator[Piece]:
         """Yield the rows of a part in pieces that end at the end of an episode, unless the episode is very long."""
         held: list[Piece] = []
-        steps = StepNumbers()
-        for table in self._tables(part):
-            if not len(table):
-                continue
-            whole = joined([*held, steps.numbered(self._as_piece(table))])
-            last = np.flatnonzero(whole.step == 0)
-            cut = int(last[-1]) if len(last) else 0
+        read = (self._as_piece(table) for table in self._tables(part) if len(table))
+        for piece in numbered(read, self._episodes[part]):
+            whole = joined([*held, piece])
+            begun = whole.starts
+            cut = int(begun[-1]) if len(begun) else 0
             cut = len(whole) if len(whole) - cut >= SMALLEST_PIECE else cut
             if cut:
                 yield whole.part(slice(0, cut))
@@ -296,8 +404,7 @@ class EvaluationRows:
         yield from held
 
     def _as_piece(self, table: LogRows) -> Piece:
-        d = self._width
-        m = d + self._signals - 1
+        d, m = self._width, self._width + self._signals - 1
         return Piece(
             seen=table.observation[:, :d],
             after=table.following[:, :d],
@@ -310,19 +417,16 @@ class EvaluationRows:
         )
 
 
-# Workers and threads ----------------------------------------------------------------------------------------
-
-
 def sums_of_part(rows: EvaluationRows, files: list[Source], work: Work, most: int, part: int) -> Any:
     """Return what `work` returns for the pieces of a part, on a worker."""
     rows.reader.files[part] = files
     with one_thread():
-        return work(rows, rows.pieces(most, part))
+        return work(rows.pieces(most, part))
 
 
 @contextmanager
 def workers_at(address: str | None, log: Any, functions: Iterable[Any]) -> Iterator[Any]:
-    """Yield the executor at an address, None without one; the modules of the user's functions are sent to them."""
+    """Yield the executor at an address, None without one; the modules of the user's functions are sent to workers."""
     if address is None:
         yield None
         return

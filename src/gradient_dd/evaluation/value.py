@@ -19,43 +19,92 @@ so that LSTD-Q, the more precise estimate, loses its weight if it differs from d
 Jiang & Li (2016) and Thomas & Brunskill (2016) for doubly robust estimates; the limit and the blend are ours.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import nan
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gradient_dd.arrays import Array, Integers
-from gradient_dd.evaluation.design import Solution, SortedFeatures, no_equations, ridge_of, solved, squared
+from gradient_dd.evaluation.design import Design, Solution, SortedFeatures, no_equations, ridge_of, solved, squared
 from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
-from gradient_dd.evaluation.maps import FeatureMap, too_wide
-from gradient_dd.evaluation.pieces import Piece
-from gradient_dd.evaluation.policy_value import (
-    PolicyEstimate,
-    PolicyValue,
-    RatioProducts,
-    blend,
-    chosen,
-    ratio_products,
-    step_sums,
-)
-from gradient_dd.evaluation.rows import EvaluationRows
+from gradient_dd.evaluation.maps import GIVEN, FeatureMap
+from gradient_dd.evaluation.rows import Piece, RatioProducts, ratio_products, step_sums
+from gradient_dd.studies.intervals import Bounds, student_factor
 
-FEWEST, SHARE = 20.0, 0.1  # effective sample size that the products must keep, in episodes and as a share
 MOST_STEPS = 2000  # most steps covered
-MANY_RETURNS = 100  # episodes above which the mean return of the logging policy is its value
-BEYOND = 0.01  # of the range of possible values: tolerance of an estimate
 FIXED_NUMBERS = 8_000_000  # entries of Σ φφᵀ, up to which it is cached for all policies
-BATCH_NUMBERS = 64_000_000  # entries of the matrices of all policies summed in one pass
 
 Sums = dict[str, Any]  # arrays by name, added up over pieces and parts
 
 
-class Prepared(NamedTuple):
+class PolicyEstimate(NamedTuple):
+    """A value and its standard error."""
+
+    value: float
+    error: float
+
+    def interval(self, factor: float) -> Bounds:
+        """Return the interval of a half-width of `factor` standard errors."""
+        return Bounds(self.value - factor * self.error, self.value + factor * self.error)
+
+
+class PolicyValue(NamedTuple):
+    """The value of a policy for one signal.
+
+    value         the blend, limited to possible values
+    q, d          LSTD-Q and the doubly robust estimate;  share  the weight of q in the value
+    gap           how far d is from q, in standard errors of d − q
+    steps, rest   number of steps covered by the ratios, and the weight of later steps
+    effective     effective sample size, (Σρ)² / Σρ²; nan without ratios
+    psi           (units, 3) influences on q, on d and on the value
+    impossible    whether no map gave a possible LSTD-Q;  outside  whether the value had to be clipped
+    map, design, w (q,), without (groups, q), start (q,), dual (q,)   the map, its form and the solution
+    low, high     its interval;  by_map  the value for each map, by name;  apart  the largest difference among them
+    """
+
+    policy: TargetPolicy
+    value: float
+    q: PolicyEstimate
+    d: PolicyEstimate
+    share: float
+    gap: float
+    steps: int
+    rest: float
+    effective: float
+    psi: Array
+    impossible: bool
+    outside: bool
+    map: FeatureMap
+    design: Design
+    w: Array
+    without: Array
+    start: Array
+    dual: Array
+    low: float = nan
+    high: float = nan
+    by_map: Mapping[str, float] = MappingProxyType({})
+    apart: float = 0.0
+
+    @property
+    def blend(self) -> float:
+        """The blend of both estimates, before it is limited to possible values."""
+        return self.share * self.q.value + (1 - self.share) * self.d.value
+
+
+def error_of(psi: Array) -> float:
+    """Return the standard error for influences (units,)."""
+    return float(np.sqrt((psi**2).sum() * len(psi) / max(1, len(psi) - 1)))
+
+
+@dataclass
+class Prepared:
     """A piece for one policy, in the order of `rows`: its choices, φ = U ⊗ X, γψ' = V ⊗ X2, and weights.
 
     products  those of its ratios along episodes, None if they are not used
-    errors  δ of each row in the order of the piece, once they are known
+    errors    δ of each row in the order of the piece, once they are known
     """
 
     rows: SortedFeatures
@@ -64,14 +113,14 @@ class Prepared(NamedTuple):
     weight: Array
     choices: Choices
     products: RatioProducts | None
-    errors: list[Array]
+    errors: Array | None = None
 
 
 class Run:
-    """The sums of one policy with one map: equations, then slopes, then influences.
+    """The sums of one policy with one map: equations, then slopes, propensities and influences.
 
-    Each step adds the sums of a piece to `Sums`; between the steps, `begin` and `later_passes` turn sums into what the
-    next step needs. The runs of a policy share its choices.
+    Each step adds the sums of a piece to `Sums`. Between the steps, `begin` and `passes.later_passes` compute what the
+    next step needs from these sums.
     """
 
     def __init__(self, data: LogData, policy: TargetPolicy, one: FeatureMap) -> None:
@@ -80,6 +129,7 @@ class Run:
         self.signals = len(data.rows.lowest)
         self.most = self.followed = min(data.rows.longest, MOST_STEPS)
         self.towards: Any = 0.0
+        self.behaviour = None if policy.by_ratio else data.behaviour
         self._last: dict[Any, Prepared] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -91,32 +141,22 @@ class Run:
         if piece.key not in self._last:
             if not self.data.rows.kept:
                 self._last.clear()
-            rows, (choices, seen) = self.data.features(self.map, piece), self._chosen(piece)
-            U = np.ones((len(rows), 1)) if self.policy.by_ratio else rows.U
-            V = (piece.discount[:, None] * choices.there)[rows.order]
-            weight = np.ones(len(rows))
-            if self.policy.by_ratio and choices.ratio is not None:
-                weight = choices.ratio[rows.order]
-            self._last[piece.key] = Prepared(rows, U, V, weight, choices, seen, [])
+            rows, choices = self.data.features(self.map, piece), self.data.choices(self.policy, piece)
+            U, V, weight = rows.U, (piece.discount[:, None] * choices.there)[rows.order], np.ones(len(rows))
+            if self.policy.by_ratio:
+                U = np.ones((len(rows), 1))
+                weight = weight if choices.ratio is None else choices.ratio[rows.order]
+            products = None
+            if choices.ratio is not None and self.followed and not self.data.rows.few:
+                products = ratio_products(piece, choices.ratio, self.most)
+            self._last[piece.key] = Prepared(rows, U, V, weight, choices, products)
         return self._last[piece.key]
-
-    def _chosen(self, piece: Piece) -> tuple[Choices, RatioProducts | None]:
-        """Return the policy's choices in a piece, and the products of their ratios along episodes."""
-        known = self.data.known(self.policy)
-        if piece.key not in known:
-            if not self.data.rows.kept:
-                known.clear()
-            choices = self.policy.choices(piece, self.data.propensities(piece))
-            ratio = None if self.data.rows.few or not self.followed else choices.ratio
-            known[piece.key] = choices, None if ratio is None else ratio_products(piece, ratio, self.most)
-        found: tuple[Choices, RatioProducts | None] = known[piece.key]
-        return found
 
     def equations(self, sums: Sums, piece: Piece) -> None:
         """Add the sums of the equations and of initial states."""
-        design, groups, signals = self.design, self.data.rows.groups, piece.signals
-        rows, U, V, weight, *_ = self.prepared(piece)
-        right = weight[:, None] * signals[rows.order]
+        design, groups, own = self.design, self.data.rows.groups, self.prepared(piece)
+        rows, U, weight = own.rows, own.U, own.weight
+        right = weight[:, None] * piece.signals[rows.order]
         A = sums["A"] if "A" in sums else no_equations(design, groups)
         unweighted = self.policy.logging or not self.policy.by_ratio
         if unweighted and self.data.rows.kept and groups * design.q**2 <= FIXED_NUMBERS:
@@ -129,17 +169,17 @@ class Run:
         else:
             A = rows.outer(A, design, U, None, weight)
             b, squares = rows.totals(design, U, right, groups), design.total(squared(rows.X), U**2, weight)
-        sums["A"] = rows.outer(A, design, U, V, weight)
+        sums["A"] = rows.outer(A, design, U, own.V, weight)
         add(sums, {"b": b, "squares": squares})
         self.initial(sums, piece)
 
     def initial(self, sums: Sums, piece: Piece) -> None:
         """Add the sums of initial states, and of the products of ratios at each step."""
         design, groups = self.design, self.data.rows.groups
-        rows, _, _, _, choices, seen, _ = self.prepared(piece)
-        start, starts = np.zeros((groups, design.q)), np.zeros(groups)
-        for g, some, places in started(rows, piece):
-            start[g] = design.total(rows.X[some], choices.here[places], np.ones(len(some)))
+        own, start, starts = self.prepared(piece), np.zeros((groups, design.q)), np.zeros(groups)
+        choices, seen = own.choices, own.products
+        for g, some, places in started(own.rows, piece):
+            start[g] = design.total(own.rows.X[some], choices.here[places], np.ones(len(some)))
             starts[g] = len(some)
         ratio = np.zeros(2) if choices.ratio is None else np.array([choices.ratio.sum(), (choices.ratio**2).sum()])
         steps = np.zeros((2, self.most)) if seen is None else step_sums(piece, seen, self.most)
@@ -154,7 +194,7 @@ class Run:
         self.start = sums["start"].sum(axis=0) / max(1.0, sums["starts"].sum())
         self.total, square = sums["steps"]
         effective = self.total**2 / np.maximum(square, 1e-300)
-        enough = effective >= max(FEWEST, SHARE * rows.episodes)
+        enough = effective >= max(20.0, 0.1 * rows.episodes)
         known = self.ratio[0] > 0 and not rows.few
         self.followed = 0 if not known else self.most if enough.all() else int(np.argmin(enough))
         self.slope = self.dual = np.column_stack([self.start, self.start])
@@ -168,28 +208,27 @@ class Run:
 
     def errors(self, piece: Piece) -> Array:
         """Return δ of each row, (n, signals), with the solution without the group of the row."""
-        rows, U, V, _, _, _, known = self.prepared(piece)
-        if not known:
-            W = self.solution.without
-            apart = rows.by_group(self.design, rows.X2, V, W) - rows.by_group(self.design, rows.X, U, W)
-            known.append(piece.signals + rows.unsorted(apart))
-        return known[0]
+        own, W = self.prepared(piece), self.solution.without
+        if own.errors is None:
+            rows = own.rows
+            apart = rows.by_group(self.design, rows.X2, own.V, W) - rows.by_group(self.design, rows.X, own.U, W)
+            own.errors = piece.signals + rows.unsorted(apart)
+        return own.errors
 
     def slopes(self, sums: Sums, piece: Piece) -> None:
         """Add the derivative of the doubly robust estimate by the weights, and the mean corrections c_t."""
-        rows, U, V, *_ = self.prepared(piece)
-        seen, covered, share = self.share(piece)
-        each = np.zeros(len(piece))
-        each[covered] = share * seen.discount[covered]
+        own, (seen, covered, share), each = self.prepared(piece), self.share(piece), np.zeros(len(piece))
+        rows, each[covered] = own.rows, share * seen.discount[covered]
         paid, sorted_each = each[covered, None] * self.errors(piece)[covered], each[rows.order]
-        slope = self.design.total(rows.X2, V, sorted_each) - self.design.total(rows.X, U, sorted_each)
+        slope = self.design.total(rows.X2, own.V, sorted_each) - self.design.total(rows.X, own.U, sorted_each)
         add(sums, {"slope": slope, "mean": by_place(piece.step[covered], paid, self.followed)})
 
     def influences(self, sums: Sums, piece: Piece) -> None:
         """Add the influences of a piece on both estimates, initial values, and what the ratios correct."""
-        rows, U, _, weight, choices, *_ = self.prepared(piece)
         units, unit, errors = self.data.rows.units, self.data.rows.unit_of(piece), self.errors(piece)
-        along = rows.unsorted(self.design.times(rows.X, U, self.dual) * weight[:, None])
+        prepared = self.prepared(piece)
+        rows, choices = prepared.rows, prepared.choices
+        along = rows.unsorted(self.design.times(rows.X, prepared.U, self.dual) * prepared.weight[:, None])
         psi = np.stack([by_place(unit, along[:, [j]] * errors, units) for j in range(2)], axis=2)
         values, begun = np.zeros((units, self.signals)), np.zeros(units)
         for g, some, places in started(rows, piece):
@@ -205,26 +244,20 @@ class Run:
             at_end = (piece.step == self.followed - 1) & ~piece.ended
             left = seen.product[at_end] * seen.discount[at_end] * piece.discount[at_end]
             rest = float(left.sum() / self.total[self.followed - 1])
-            if self.estimated:
-                assert self.data.behaviour is not None
-                psi[:, :, 1] += by_place(unit, self.data.behaviour.pulls(piece, self.towards), units)
+            if self.behaviour is not None:
+                psi[:, :, 1] += by_place(unit, self.behaviour.pulls(piece, self.towards), units)
         add(sums, {"psi": psi, "values": values, "begun": begun, "corrected": corrected, "rest": rest})
-
-    @property
-    def estimated(self) -> bool:
-        """Whether the doubly robust estimate uses estimated propensities."""
-        return self.followed > 0 and self.data.behaviour is not None and not self.policy.by_ratio
 
     def corrections(self, piece: Piece) -> tuple[Array, Array, RatioProducts]:
         """Return R_t (D_t δ_t − c_t) / S_t of each row, (n, signals), and −Σ R c_t / S_t after each episode."""
         seen, rows, share = self.share(piece)
         own = np.zeros((len(piece), self.signals))
-        paid = seen.discount[rows, None] * self.errors(piece)[rows]
-        own[rows] = share[:, None] * (paid - self.mean[piece.step[rows]])
+        own[rows] = share[:, None] * (
+            seen.discount[rows, None] * self.errors(piece)[rows] - self.mean[piece.step[rows]]
+        )
         ahead = np.cumsum((self.mean / self.total[: self.followed, None])[::-1], axis=0)[::-1]
         ahead = np.concatenate([ahead, np.zeros((1, self.signals))])
-        after = -seen.product[seen.last, None] * ahead[np.minimum(seen.lengths, self.followed)]
-        return own, after, seen
+        return own, -seen.product[seen.last, None] * ahead[np.minimum(seen.lengths, self.followed)], seen
 
     def propensities(self, sums: Sums, piece: Piece) -> None:
         """Add the derivative by the estimated propensities, through the ratios of each row and later rows."""
@@ -232,20 +265,20 @@ class Run:
         own[seen.last] += after
         total, (first, rows) = np.cumsum(own[::-1], axis=0)[::-1], piece.spans
         beyond = np.concatenate([total, np.zeros((1, self.signals))])[np.repeat(first + rows, rows)]
-        assert self.data.behaviour is not None
-        add(sums, {"towards": self.data.behaviour.gradient(piece, beyond - total)})
+        assert self.behaviour is not None
+        add(sums, {"towards": self.behaviour.gradient(piece, beyond - total)})
 
     def result(self, sums: Sums, signal: int, summed: Callable[[Array], Array] = lambda psi: psi) -> PolicyValue:
         """Return the value for one signal, before it is limited to possible values.
 
         `summed` aggregates the influences (units, 2) for the interval.
         """
-        rows = self.data.rows
+        rows, w = self.data.rows, self.solution.w[:, signal]
         psi, begun, values = sums["psi"][:, signal].copy(), sums["begun"], sums["values"][:, signal]
-        w = self.solution.w[:, signal]
         mean = float(values.sum() / max(1.0, begun.sum()))
-        q = float(self.start @ w)
-        d = mean + float(sums["corrected"][signal]) if self.followed else q
+        q = d = float(self.start @ w)
+        if self.followed:
+            d = mean + float(sums["corrected"][signal])
         if not rows.few:
             psi += ((values - mean * begun) / begun.sum())[:, None]
         if not self.followed:
@@ -253,26 +286,25 @@ class Run:
         psi = summed(psi)
         variance = psi.T @ psi * len(psi) / max(1, len(psi) - 1)
         share, gap = blend(q, d, variance)
-        if self.policy.logging and rows.episodes >= MANY_RETURNS and self.followed:
-            share = 0.0
-        psi = np.column_stack([psi, share * psi[:, 0] + (1 - share) * psi[:, 1]])
-        low, high = rows.bounds(signal)
-        room = BEYOND * (high - low)
-        value = share * q + (1 - share) * d
-        measured = self.ratio[1] == 0
+        if self.policy.logging and rows.episodes >= 100 and self.followed:
+            share = 0.0  # the mean return of many episodes is the value
+        value, (low, high) = share * q + (1 - share) * d, rows.bounds(signal)
+        tolerance = 0.01 * (high - low)
+        impossible, outside = (not low - tolerance <= one <= high + tolerance for one in (q, value))
+        of_q, of_d = (PolicyEstimate(one, float(np.sqrt(variance[k, k]))) for k, one in enumerate((q, d)))
         return PolicyValue(
             policy=self.policy,
             value=value,
-            q=PolicyEstimate(q, float(np.sqrt(variance[0, 0]))),
-            d=PolicyEstimate(d, float(np.sqrt(variance[1, 1]))),
+            q=of_q,
+            d=of_d,
             share=share,
             gap=gap,
             steps=self.followed,
             rest=sums["rest"] if self.followed else 1.0,
-            effective=float("nan") if measured else float(self.ratio[0] ** 2 / max(1e-300, self.ratio[1])),
-            psi=psi,
-            impossible=not low - room <= q <= high + room,
-            outside=not low - room <= value <= high + room,
+            effective=nan if self.ratio[1] == 0 else float(self.ratio[0] ** 2 / max(1e-300, self.ratio[1])),
+            psi=np.column_stack([psi, share * psi[:, 0] + (1 - share) * psi[:, 1]]),
+            impossible=impossible,
+            outside=outside,
             map=self.map,
             design=self.design,
             w=w,
@@ -302,72 +334,37 @@ def started(rows: SortedFeatures, piece: Piece) -> Iterator[tuple[int, Integers,
             yield g, some, rows.order[some]
 
 
-# All passes -------------------------------------------------------------------------------------------------
+def blend(q: float, d: float, variance: Array) -> tuple[float, float]:
+    """Return the weight of LSTD-Q in the blend, and the difference of both estimates in standard errors."""
+    of_q, of_d, both = float(variance[0, 0]), float(variance[1, 1]), float(variance[0, 1])
+    apart = max(of_q + of_d - 2 * both, 0.0)
+    bias = max(0.0, (d - q) ** 2 - 4.0 * apart)
+    tiny = 1e-24 * max(1.0, q * q)
+    share = 1.0 if apart + bias <= tiny else float(np.clip((of_d - both) / (apart + bias), 0.0, 1.0))
+    return share, abs(d - q) / np.sqrt(max(apart, tiny))
 
 
-def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float) -> Iterator[list[PolicyValue]]:
-    """Yield the values of policies: for each policy a list with one value per signal.
+def chosen(
+    found: list[PolicyValue], bounds: Bounds, confidence: float, on_sample: PolicyValue | None = None
+) -> PolicyValue:
+    """Return the value with the first map that gives a possible value; its interval is extended by the other maps.
 
-    A long log chooses among the maps by its sample, and only the choice is computed from all rows.
+    The values of other maps estimate the bias of the features, so the interval is extended by the largest difference
+    to them in each direction. `on_sample` is the choice on a sample of a long log, of which `found` has the same map.
     """
-    actions, n = data.actions, data.rows.n
-    largest = max(one.design(actions, n).q for one in data.maps)
-    count = 1 if data.rows.kept else max(1, int(BATCH_NUMBERS // (data.rows.groups * largest**2)))
-    on_sample = None if data.rows.kept or len(data.maps) == 1 else data.on_sample()
-    for begin in range(0, len(policies), count):
-        some = policies[begin : begin + count]
-        if any(too_wide(data.maps[0].design(None if one.by_ratio else actions, n)) for one in some):
-            from gradient_dd.evaluation.by_learner import auto_value
-
-            yield from (auto_value(data, one, confidence) for one in some)
-            continue
-        first = [[]] * len(some) if on_sample is None else list(values_of(on_sample, some, confidence))
-        runs = []
-        for policy, values in zip(some, first, strict=True):
-            maps = list({id(one.map): one.map for one in values}.values()) or data.maps
-            runs.append([Run(data, policy, one) for one in maps])
-        flat = [run for several in runs for run in several]
-        for run, equations in zip(flat, over_log(data, flat, "equations"), strict=True):
-            run.begin(equations)
-        sums = iter(later_passes(data, flat))
-        for several, values in zip(runs, first, strict=True):
-            own = [(run, next(sums)) for run in several]
-            yield [
-                chosen([run.result(one, k) for run, one in own], data.rows.bounds(k), confidence, *values[k : k + 1])
-                for k in range(several[0].signals)
-            ]
-
-
-def later_passes(data: LogData, runs: list[Run]) -> list[Sums]:
-    """Make the passes for slopes and influences, from given solutions, and return the sums of the last one."""
-    following = [run for run in runs if run.followed]
-    sample, share = data.sample()
-    for run, sums in zip(following, sums_of(following, "slopes", data.rows, sample), strict=True):
-        run.slope[:, 1] += sums["slope"] / share
-        run.mean = sums["mean"] / share
-    for run in runs:
-        run.dual = run.solution.dual(run.slope)
-    uncertain = [run for run in following if run.estimated]
-    for run, sums in zip(uncertain, sums_of(uncertain, "propensities", data.rows, sample), strict=True):
-        assert data.behaviour is not None
-        run.towards = data.behaviour.direction(sums["towards"]) / share
-    return over_log(data, runs, "influences")
-
-
-def over_log(data: LogData, runs: list[Run], step: str) -> list[Sums]:
-    """Return the sums of a step of each run over the whole log."""
-    total: list[Sums] = [{} for _ in runs]
-    policies = len({id(run.policy) for run in runs})
-    for found in data.rows.each(partial(sums_of, runs, step), data.most, policies):
-        for mine, one in zip(total, found, strict=True):
-            add(mine, one)
-    return total
-
-
-def sums_of(runs: list[Run], step: str, rows: EvaluationRows, pieces: Iterable[Piece]) -> list[Sums]:
-    """Return the sums of a step of each run over some pieces."""
-    found: list[Sums] = [{} for _ in runs]
-    for piece in pieces if runs else ():
-        for run, sums in zip(runs, found, strict=True):
-            getattr(run, step)(sums, piece)
-    return found
+    if on_sample is not None:
+        best = next(one for one in found if one.map is on_sample.map)
+        there = on_sample.by_map
+    else:
+        possible = [one for one in found if not one.impossible]
+        if not possible or found[0].map.name == GIVEN:
+            possible = [found[0], *(one for one in possible if one is not found[0])]
+        best, there = possible[0], {one.map.name: one.value for one in possible}
+    away = {name: value - there[best.map.name] for name, value in there.items()}
+    apart = max(map(abs, away.values()))
+    factor, both = student_factor(confidence, len(best.psi) - 1), PolicyEstimate(best.blend, error_of(best.psi[:, 2]))
+    lows, highs = zip(*(one.interval(factor) for one in (best.q, best.d, both)), strict=True)
+    ends = best.value, min(lows) + min(away.values()), max(highs) + max(away.values())
+    value, low, high = (float(np.clip(one, *bounds)) for one in ends)
+    by_map = {name: best.value + one for name, one in away.items()}
+    return best._replace(value=value, low=low, high=high, by_map=by_map, apart=apart)

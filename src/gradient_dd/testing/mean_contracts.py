@@ -14,6 +14,7 @@ emphatic learners, are affine in their old values and solve a system of the same
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, wraps
+from typing import Any
 
 import numpy as np
 

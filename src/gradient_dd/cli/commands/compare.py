@@ -32,10 +32,10 @@ def compare(log: str, targets: tuple[str, ...], report: Path | None, as_json: bo
     if not targets:
         raise bad_request("'--target'", "be given at least once", None, "A policy: --target FILE.py:NAME.")
     names = [one.rpartition(":")[2] for one in targets]
-    policies = {
-        name if names.count(name) == 1 else place: loaded("'--target'", place) if ":" in place else place
-        for name, place in zip(names, targets, strict=True)
-    }
+    policies: dict[str, Any] = {}
+    for name, place in zip(names, targets, strict=True):
+        is_file = ":" in place or place.endswith(".py")
+        policies[name if names.count(name) == 1 else place] = loaded("'--target'", place) if is_file else place
     options |= {name: list(options[name]) or None for name in ("discount", "reward")}
     found = compare_policies(log, policies, **options)
     if report is not None:
@@ -46,7 +46,10 @@ def compare(log: str, targets: tuple[str, ...], report: Path | None, as_json: bo
 def comparison_text(found: Any) -> str:
     """Return a comparison as text: columns used, a table per question, and the recommendation."""
     from gradient_dd.evaluation.comparison import asked_words
+    from gradient_dd.evaluation.findings import sentences_of
 
+    limited = [one for question in found.questions for one in question.judged if one.verdict.reasons]
+    sentences = sentences_of(one.verdict.findings[0] for one in limited)
     lines = [*found.stated, ""]
     for question in found.questions:
         value, gain = (value_head(found.confidence, what) for what in ("value", f"gain over {question.baseline.name}"))
@@ -59,6 +62,6 @@ def comparison_text(found: Any) -> str:
             )
             for one in question.records()
         ]
-        reasons = [f"  {one['name']}: {one['why'][0]}" for one in question.records() if one["why"]]
+        reasons = [f"  {one.name}: {next(sentences)}" for one in question.judged if one.verdict.reasons]
         lines += [f"{asked_words(question)}:", table(rows, ("policy", value, gain, "verdict")), "", *reasons, ""]
     return "\n".join([*lines, found.sentence]).replace("\n\n\n", "\n\n")

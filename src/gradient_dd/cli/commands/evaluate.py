@@ -87,7 +87,9 @@ def number_or_text(cell: str) -> float | str:
 
 def evaluation_text(found: "Evaluation") -> str:
     """Return an evaluation as text: columns used, value, verdict, reasons, and estimates."""
-    low, high = found.start_interval
+    from gradient_dd.evaluation.findings import sentences_of
+
+    findings, (low, high) = found.verdict.findings, found.start_interval
     asked = [
         (", ".join(map(str, one["observation"])), with_interval(one["value"], one["low"], one["high"]))
         for one in found.asked()
@@ -101,7 +103,7 @@ def evaluation_text(found: "Evaluation") -> str:
         found.verdict.advice,
         "",
         *([table(asked, ("state", head)), ""] if asked else []),
-        *(f"  {one.level:10}{one.sentence}" for one in found.verdict.findings),
+        *(f"  {one.level:10}{words}" for one, words in zip(findings, sentences_of(findings), strict=True)),
         "",
         table([(name, with_interval(*one)) for name, one in found.parts.items()], ("estimate", head)),
         *([found.gain] if found.gain else []),
