@@ -102,7 +102,7 @@ def test_an_array_of_values_is_several():
         (HEAD + TASK + LEARNER + "alpha = {a = 1}", "'alpha' of td must be a positive number."),
         (HEAD + TASK + LEARNER + "alpha = [[0.1]]", "'alpha' of td must be a positive number."),
         (HEAD + TASK + LEARNER + "alpha = 2020-01-01", "'alpha' of td must be a positive number."),
-        (HEAD + "schedule = ['constant']\n" + TASK + LEARNER, "'schedule' must be a Schedule or a text"),
+        (HEAD + "schedule = ['constant']\n" + TASK + LEARNER, "'schedule' must be a Schedule or a string"),
         (HEAD + "seed = 9223372036854775808\n" + TASK + LEARNER, "'seed' of study 'study' must be less than 2⁶²."),
         ("x = " + "[" * 5000, "must be a TOML file. Got brackets nested too deeply."),
         ("runs = " + "9" * 6000, "must be a TOML file."),
