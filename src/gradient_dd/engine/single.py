@@ -64,7 +64,7 @@ class FeatureRows(NamedTuple):
         from gradient_dd.engine.kernels.feature_rows import add_equal, sort_rows
 
         indices, values = np.empty_like(self.indices), np.empty_like(self.values)
-        if self.width <= MOST_SORTED:
+        if self.width <= MOST_SORTED and self.indices.max() < 2**31:  # the kernel sorts 32-bit keys
             sort_rows(self.indices, self.values, self.width, indices, values)
         else:
             given: list[Any] = [one.reshape(-1, self.width) for one in (self.indices, self.values)]

@@ -120,9 +120,9 @@ def compare(keys, ranks, early, late):
     """Compare two features of each row of a block, and increase the rank of the feature that comes second."""
     use_widest_vectors()
     for row in range(BLOCK):
-        in_order = np.int64(keys[early + row] <= keys[late + row])
+        in_order = np.int32(keys[early + row] <= keys[late + row])
         ranks[late + row] += in_order
-        ranks[early + row] += 1 - in_order
+        ranks[early + row] += np.int32(1) - in_order
 
 
 @kept(nogil=True, **COMPILE)
@@ -134,7 +134,7 @@ def sort_rows(indices, values, width, ordered, summed):
     """
     use_widest_vectors()
     step, size = np.uintp(width), np.uintp(indices.size)
-    keys, ranks = np.zeros(step * BLOCK, np.int64), np.zeros(step * BLOCK, np.int64)
+    keys, ranks = np.zeros(step * BLOCK, np.int32), np.zeros(step * BLOCK, np.int32)
     for begin in range(NULL, size, BLOCK * step):
         rows = min(BLOCK, (size - begin) // step)
         for j in range(step):
