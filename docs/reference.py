@@ -191,7 +191,7 @@ def claims_page() -> str:
     ]
     for source, title in CLAIMS_BY_TITLE.items():
         rows = [
-            (f"`{one.name}`", one.where, one.statement, one.criterion, ", ".join(one.studies) or "theory")
+            (f"`{one.name}`", one.where, one.statement, one.ask.criterion, ", ".join(one.studies) or "theory")
             for one in CLAIMS
             if one.source == source
         ]

@@ -1,11 +1,11 @@
-"""gradient-dd: a fast, exact laboratory for linear off-policy value prediction.
+"""gradient-dd: linear off-policy value prediction with Gradient-DD and the TD family.
 
     import gradient_dd as gdd
     task = gdd.tasks.random_walk(n_states=20)
     agent = gdd.Learner("gradient_dd", n_features=task.n_features, alpha=0.1)
 
-The names below are the public surface. Each is loaded on first use, so that the command line answers at once:
-`import gradient_dd` alone loads neither NumPy nor Gymnasium nor Numba.
+The names below are the public API. Each is imported on first use, so that the command line starts quickly:
+`import gradient_dd` by itself imports neither NumPy nor Gymnasium nor Numba.
 """
 
 from importlib import import_module
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 
-_NAMES = {  # the public names of each module; a module that is itself public stands for all of it
+_NAMES = {  # the public names of each module; a module under its own name is public as a whole
     "engine.reference": ("reference",),
     "errors": ("BadRequestError", "DivergedError", "GradientDDError"),
     "evaluation": ("collect", "compare", "evaluate", "evaluate_log"),

@@ -1,4 +1,4 @@
-"""Array types shared by the packages, and checks of arrays from users."""
+"""Array types shared by all packages, and checks of arrays that users pass."""
 
 import os
 from numbers import Real
@@ -15,11 +15,11 @@ Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
 MEMORY = "GRADIENT_DD_MEMORY"  # environment variable: largest size of one table or matrix in bytes
-LARGEST = 1e50  # largest number of a task or a log: products of four features, rewards and weights stay finite
+LARGEST = 1e50  # largest number in a task or a log; the product of four such numbers is finite
 
 
 def numbers(what: str, value: Any, largest: float = np.inf) -> Array:
-    """Return `value` as a float array of finite numbers, none beyond `largest`, or raise.
+    """Return `value` as an array of finite floats with absolute values up to `largest`, or raise.
 
     Booleans count as 0 and 1. Text, complex numbers, dates and masked arrays are errors, because a conversion to float
     would lose information. The result may share memory with `value`.
@@ -42,7 +42,7 @@ def dimensions(value: Any) -> int:
 
 
 def as_floats(what: str, value: Any) -> Array:
-    """Return `value` as a float array, which may contain NaN or infinity, or raise."""
+    """Return `value` as a float array, or raise; NaN and infinity are allowed."""
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value  # the common case
     if is_masked(value):
@@ -62,33 +62,33 @@ def as_floats(what: str, value: Any) -> Array:
 
 
 def sparse_numbers(what: str, matrix: Any, largest: float = np.inf) -> sp.csr_matrix:
-    """Return a SciPy sparse matrix as rows of finite floats, none beyond `largest`, or raise."""
+    """Return a SciPy sparse matrix in CSR format with finite floats up to `largest`, or raise."""
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         raise bad_request(what, "be a matrix of numbers", Unquoted(f"{matrix.ndim} dimensions of {matrix.dtype}"))
     try:
         rows = sp.csr_matrix(matrix)
         rows.check_format(full_check=True)  # a product with indices out of range would read invalid memory
     except ValueError as error:
-        raise bad_request(what, "be a sparse matrix whose parts agree", Unquoted(error)) from None
+        raise bad_request(what, "be a valid sparse matrix", Unquoted(error)) from None
     numbers(what, rows.data, largest)
     return rows.astype(float, copy=False)
 
 
 def is_masked(value: Any) -> bool:
-    """Return whether a value is a masked array, or a list with one."""
+    """Return whether a value is a masked array, or a list that contains one."""
     rows = value if isinstance(value, list | tuple) else ()
     return any(isinstance(one, np.ma.MaskedArray) for one in (value, *rows))
 
 
 def check_memory(what: str, size: float, hint: str) -> None:
-    """Raise if a table or matrix of `size` bytes is too large; called before the allocation.
+    """Raise if a table or matrix of `size` bytes is too large; call this before the allocation.
 
     The limit is GRADIENT_DD_MEMORY, or half of the memory of this machine.
     """
-    reason, given = "is half of the memory here", os.environ.get(MEMORY)
+    reason, given = "half of the memory of this machine", os.environ.get(MEMORY)
     try:
         if given is not None:
-            limit, reason = float(given), f"{MEMORY} allows"
+            limit, reason = float(given), f"the limit in {MEMORY}"
         else:
             limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2
     except (AttributeError, OSError, ValueError):
@@ -96,12 +96,12 @@ def check_memory(what: str, size: float, hint: str) -> None:
             raise bad_request(MEMORY, "be a number of bytes, e.g. 4e9", given) from None
         limit = 2.0**32  # the system does not report its memory
     if size > limit:
-        rule = f"take at most {in_words(limit)}, which {reason}"
+        rule = f"take at most {in_words(limit)}, {reason}"
         raise bad_request(what, rule, Unquoted(in_words(float(min(size, 10**300)))), hint)
 
 
 def in_words(size: float) -> str:
-    """Return a number of bytes as text: 7.2 GB."""
+    """Return a number of bytes as text, e.g. 7.2 GB."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000:
             return f"{size:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""Cards: HTML summaries of objects for notebooks, each a title and a table of facts."""
+"""HTML summaries of objects for notebooks: a title and a table of facts."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def card(title: str, facts: Mapping[str, Any], below: str = "") -> str:
-    """Return a title, a row for each fact that is not None, and the HTML `below`; titles and facts are escaped.
+    """Return HTML with an escaped title, an escaped row for each fact that is not None, and the HTML `below`.
 
     >>> card("A < B", {"runs": 3})
     '<p><b>A &lt; B</b></p><table><tr><th>runs</th><td style="text-align:left">3</td></tr></table>'
@@ -20,7 +20,7 @@ def card(title: str, facts: Mapping[str, Any], below: str = "") -> str:
 
 
 def table(head: Sequence[str], rows: Mapping[str, Sequence[str]], strong: str | None = None) -> str:
-    """Return a table in HTML with the row of the key `strong` in bold; cells are escaped.
+    """Return an HTML table with escaped cells; the row with the key `strong` is bold.
 
     >>> table(["a"], {"x": ["<2"]}, strong="x")
     '<table><thead><tr><th scope="col">a</th></tr></thead><tbody><tr><td><b>&lt;2</b></td></tr></tbody></table>'

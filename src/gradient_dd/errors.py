@@ -1,4 +1,4 @@
-"""The errors of the package, and the form of their messages.
+"""Exceptions, and checks of arguments that raise them. Messages about arguments have one form:
 
 *What* must be *rule*. Got *value*. Did you mean …?
 """
@@ -12,9 +12,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-LONGEST = 80  # most characters of a value in a message
-LONGEST_NAME = 255  # most bytes of a file name, on all common file systems
-MOST_BITS = 10_000  # of a printed integer: Python refuses to print more than 4,300 digits
+LONGEST = 80  # maximum number of characters of a value in a message
+LONGEST_NAME = 255  # maximum number of bytes of a file name on all common file systems
+MOST_BITS = 10_000  # maximum size of a printed integer; Python refuses to print more than 4,300 digits
 
 
 class GradientDDError(Exception):
@@ -22,7 +22,7 @@ class GradientDDError(Exception):
 
 
 class BadRequestError(GradientDDError, ValueError):
-    """The caller passed a wrong argument; nothing was changed. Exit code 2."""
+    """An argument is invalid, and nothing was changed. The exit code is 2."""
 
 
 class DivergedError(GradientDDError, ArithmeticError):
@@ -33,7 +33,7 @@ class MissingExtraError(GradientDDError, ImportError):
     """A package of an optional extra is not installed."""
 
 
-EXTRAS = {  # the extras of the package: their users, and the packages that they add
+EXTRAS = {  # for each extra, the features that need it and the packages that it installs
     "cluster": ("A Dask cluster", "cloudpickle distributed"),
     "environments": ("A Gymnasium environment", "gymnasium"),
     "neural": ("A network", "jax optax"),
@@ -47,7 +47,7 @@ class Unquoted(str):
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Import packages of an extra; if they are not installed, the error says how to install them.
+    """Turn a failed import of an extra into an error that says how to install the package.
 
     with extra("environments"):
         import gymnasium
@@ -63,7 +63,7 @@ def extra(name: str) -> Iterator[None]:
 
 @contextmanager
 def foreign(what: str, rule: str) -> Iterator[None]:
-    """Run code of the user or of another package, which may raise anything; its errors become one sentence."""
+    """Turn any exception of user code or of another package into a BadRequestError of one sentence."""
     try:
         yield
     except GradientDDError:
@@ -73,14 +73,14 @@ def foreign(what: str, rule: str) -> Iterator[None]:
 
 
 def bad_request(what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
-    """Return the error for a wrong argument."""
+    """Return the error for an invalid argument."""
     return BadRequestError(f"{one_line(what)} must {rule}. Got {show(got)}." + (f" {hint}" if hint else ""))
 
 
 def number(what: str, rule: str, value: Any, low: float = -inf, high: float = inf, positive: bool = False) -> float:
     """Return `value` as a float if it is one finite real number within the bounds, else raise."""
     if isinstance(value, float) and isfinite(value) and low <= value <= high and not (positive and value == 0):
-        return float(value)  # the common case, a million times; NumPy's doubles are floats too
+        return float(value)  # fast path for the common case, which includes np.float64
     try:
         plain: Any = value.item() if hasattr(value, "item") and not hasattr(value, "mask") else value
         real = nan if isinstance(plain, bool) or not isinstance(plain, Real) else float(plain)
@@ -92,7 +92,7 @@ def number(what: str, rule: str, value: Any, low: float = -inf, high: float = in
 
 
 def whole_number(what: str, value: Any, at_least: int = 1, at_most: int | None = None) -> int:
-    """Return `value` as a plain int within the bounds, else raise. A bool is not a number."""
+    """Return `value` as a plain int within the bounds, else raise. Booleans are rejected."""
     fits = isinstance(value, Integral) and not isinstance(value, bool)
     if fits and value >= at_least and (at_most is None or value <= at_most):
         return int(value)
@@ -105,12 +105,12 @@ def whole_number(what: str, value: Any, at_least: int = 1, at_most: int | None =
 
 
 def checked_seed(seed: Any) -> int:
-    """Return a seed that a results file can hold, else raise."""
+    """Return `seed` if it is an integer that a results file can store, else raise."""
     return whole_number("'seed'", seed, at_least=0, at_most=2**63 - 1)
 
 
 def boolean(what: str, value: Any) -> bool:
-    """Return `value` if it is True or False, else raise; 1, "no" and longer arrays raise."""
+    """Return `value` as a bool if it is a Python or NumPy boolean, else raise; 1 and "no" raise."""
     plain = value.item() if getattr(value, "ndim", None) == 0 else value
     if not isinstance(plain, bool):
         raise bad_request(what, "be true or false", value)
@@ -133,7 +133,7 @@ def one_of(what: str, value: Any, allowed: Iterable[str]) -> str:
 
 
 def file_path(what: str, value: Any) -> Path:
-    """Return the path of a file to read or to write; raise for an empty or invalid name."""
+    """Return `value` as the path of a file; raise if the name is empty or invalid."""
     text = fspath(value) if isinstance(value, str | PathLike) else ""
     if not isinstance(text, str) or "\0" in text or Path(text).name in ("", ".."):
         raise bad_request(what, "be the path of a file", value)
@@ -152,10 +152,10 @@ def unknown(kind: str, name: Any, known: Iterable[str]) -> BadRequestError:
 
 
 def show(value: Any) -> str:
-    """Return a value as text for a message: one short line, and plain for NumPy scalars."""
+    """Return a value as one short line for a message; NumPy scalars look like Python numbers."""
     try:
         return shortened(value)
-    except Exception:  # `repr` may raise anything: ValueError for 5,000 digits, RecursionError, an error of its own
+    except Exception:  # `repr` may raise any error, e.g. ValueError for 5,000 digits or RecursionError
         return f"{type(value).__name__} that cannot be shown"
 
 
@@ -174,10 +174,10 @@ def shortened(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, without characters that a terminal would obey."""
+    """Return a text on one line, with non-printable characters escaped."""
     return printable(" ".join(text.split()))
 
 
 def printable(text: str) -> str:
-    """Return a text with its invisible characters escaped, such as control characters and direction marks."""
+    """Return a text with non-printable characters escaped, such as control characters and direction marks."""
     return "".join(one if one == "\n" or one.isprintable() else ascii(one)[1:-1] for one in text)

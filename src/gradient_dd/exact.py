@@ -1,3 +1,3 @@
-"""Exact quantities of a task. The code is in `gradient_dd.tasks.exact`."""
+"""Exact quantities of a task, exported from `gradient_dd.tasks.exact`."""
 
 from gradient_dd.tasks.exact import *  # noqa: F403

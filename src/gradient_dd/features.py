@@ -1,4 +1,4 @@
-"""Feature maps: observations in, rows of features out. The code is in `gradient_dd.stream.features`."""
+"""Feature maps from observations to feature rows, exported from `gradient_dd.stream.features`."""
 
 from gradient_dd.stream.features import *  # noqa: F403
 from gradient_dd.stream.features import __all__ as __all__

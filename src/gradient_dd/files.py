@@ -1,8 +1,7 @@
-"""The one form of saved files: a .npz of plain arrays, one of them a JSON header with the checksum of all of it.
+"""The format of saved files: a .npz of plain arrays and a JSON header with a checksum of all contents.
 
-Learners, questions and networks are saved with `write_file` and read with `open_saved`. A flipped bit is never read as
-another number, nothing is unpickled, and nothing is allocated before the sizes in the headers are compared with the
-size of the file.
+`write_file` saves learners, questions and networks, and `open_saved` reads them. The checksum detects flipped bits,
+nothing is unpickled, and the sizes in the headers are compared with the size of the file before memory is allocated.
 """
 
 import json
@@ -20,15 +19,15 @@ from zipfile import ZIP_STORED, ZipFile
 import numpy as np
 
 from gradient_dd.arrays import check_memory
-from gradient_dd.errors import GradientDDError, Unquoted, bad_request, file_path
+from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_request, file_path
 
-LONGEST_HEADER = 4096  # bytes of the header of an array; NumPy writes 118 for an array of numbers
-MOST_PACKED = 1032  # bytes that one compressed byte can stand for
-ODD = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError  # what odd content raises
+LONGEST_HEADER = 4096  # maximum bytes of an array's header; NumPy writes 118 for an array of numbers
+MOST_PACKED = 1032  # maximum compression ratio of a .npz file
+ODD = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError  # of malformed content
 
 
 class FileKind(NamedTuple):
-    """The content of a file: a short name, the words for error messages, and a version."""
+    """A type of file: its short name, its description in error messages, and its version."""
 
     name: str
     words: str
@@ -36,11 +35,11 @@ class FileKind(NamedTuple):
 
 
 class DamagedFileError(ValueError):
-    """The file is not a .npz file of plain arrays, or it is damaged; the text says why."""
+    """The file is damaged, or not a .npz file of plain arrays; the message says why."""
 
 
 def write_file(path: Any, kind: FileKind, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Write a header of JSON values and arrays to a new file, then move it to `path` in one step."""
+    """Write a JSON header and arrays to a temporary file, then move it to `path` atomically."""
     target = file_path(f"The path of the {kind.name}", path)
     plain = {name: np.asanyarray(array) for name, array in arrays.items()}
     facts = {"kind": kind.name, "version": kind.version, **header}
@@ -51,16 +50,14 @@ def write_file(path: Any, kind: FileKind, header: Mapping[str, Any], arrays: Map
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise bad_request(
-            f"{str(path)!r}", "be a file that can be written", Unquoted(error.strerror or "an error")
-        ) from None
+        raise BadRequestError(f"Cannot write {str(path)!r}: {error.strerror or error}.") from None
 
 
 @contextmanager
 def replaced(target: Path) -> Iterator[Path]:
-    """Yield the path of a new file that replaces `target` in one step; if writing it fails, remove it."""
+    """Yield the path of a temporary file that replaces `target` atomically; remove it if the block fails."""
     check_regular(target)  # a device would be replaced too
-    part = target.with_name(f"gradient-dd-{token_hex(8)}.part")  # threads, and containers with one pid, share no name
+    part = target.with_name(f"gradient-dd-{token_hex(8)}.part")  # unique across threads and containers
     try:
         yield part
         part.replace(target)
@@ -71,7 +68,7 @@ def replaced(target: Path) -> Iterator[Path]:
 
 
 def check_regular(file: Path) -> None:
-    """Raise if a path names a pipe or a device: opening one could wait forever, and SQLite would leave a journal."""
+    """Raise for a pipe or a device, because opening it could block forever and SQLite would leave a journal."""
     try:
         odd = file.exists() and not (file.is_file() or file.is_dir())
     except (OSError, ValueError):  # opening the file will report the problem
@@ -91,10 +88,9 @@ def checksum(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
 
 @contextmanager
 def open_saved(path: Any, kind: FileKind) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the header and the arrays of a saved file; any problem is reported in one sentence.
+    """Yield the header and the arrays of a saved file; raise an error of one sentence if the file is not valid.
 
-    This includes the body of the `with` statement: an ordinary error that odd content raises there means that the file
-    is damaged.
+    An error that malformed content raises in the body of the `with` statement is reported as a damaged file, too.
     """
     place = file_path(f"The path of the {kind.name}", path)
     try:
@@ -103,7 +99,7 @@ def open_saved(path: Any, kind: FileKind) -> Iterator[tuple[dict[str, Any], dict
         if header["kind"] != kind.name:
             raise DamagedFileError(f"a file of kind {header['kind']!r}")
         if header["version"] != kind.version:
-            rule, hint = f"be of version {kind.version}", "Another gradient-dd wrote it: please make it again."
+            rule, hint = f"be of version {kind.version}", "Another version of gradient-dd wrote it. Create it again."
             raise bad_request(f"{str(path)!r}", rule, header["version"], hint)
         if header.pop("checksum") != checksum(header, arrays):
             raise DamagedFileError("another checksum")
@@ -111,35 +107,33 @@ def open_saved(path: Any, kind: FileKind) -> Iterator[tuple[dict[str, Any], dict
     except GradientDDError:
         raise
     except OSError as error:
-        raise bad_request(
-            f"{str(path)!r}", "be a file that can be read", Unquoted(error.strerror or "a damaged one")
-        ) from None
+        raise BadRequestError(f"Cannot read {str(path)!r}: {error.strerror or error}.") from None
     except ODD:
-        got = Unquoted("another file, a damaged one, or one of an older version")
+        got = Unquoted("a damaged file, a file of another type, or a file of an older version")
         raise bad_request(f"{str(path)!r}", f"be {kind.words}", got) from None
 
 
 def read_arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return the arrays of a .npz file by name, all or some; the others are not unpacked.
+    """Return all arrays of a .npz file by name, or only those in `names`; the others are not unpacked.
 
-    Raise OSError if the file cannot be opened, DamagedFileError if it is damaged.
+    Raise OSError if the file cannot be opened, and DamagedFileError if it is damaged.
     """
     with opened_npz(path) as file:
         shapes = check_sizes(file, names)
         file.seek(0)
-        with np.load(file, allow_pickle=False) as archive:  # it checks the checksum of every array
+        with np.load(file, allow_pickle=False) as archive:  # this verifies the checksum of every array
             return {name: archive[name] for name in (shapes if names is None else names)}
 
 
 def array_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays of a .npz file by name, from their headers; raise like `read_arrays`."""
+    """Return the shapes of the arrays of a .npz file by name, read from the headers; raise like `read_arrays`."""
     with opened_npz(path) as file:
         return check_sizes(file, ())
 
 
 @contextmanager
 def opened_npz(path: Path) -> Iterator[IO[bytes]]:
-    """Yield an open .npz file; any error in the body becomes a DamagedFileError."""
+    """Yield an open .npz file; an unexpected error in the body becomes a DamagedFileError."""
     check_regular(path)
     with path.open("rb") as file:
         try:
@@ -152,7 +146,7 @@ def opened_npz(path: Path) -> Iterator[IO[bytes]]:
 
 
 def check_sizes(file: IO[bytes], names: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of all arrays of an open .npz file; raise unless they are numbers or text and fit in the file.
+    """Return the shapes of all arrays in an open .npz file; raise if a type or a size is not valid.
 
     The arrays with `names` (None: all) must also fit in memory.
     """
@@ -173,5 +167,5 @@ def check_sizes(file: IO[bytes], names: Sequence[str] | None) -> dict[str, tuple
             name = member.filename.removesuffix(".npy")
             shapes[name] = shape
             wanted += content if names is None or name in names else 0
-            check_memory(f"The array {member.filename!r}, with those before it,", wanted, "Use fewer rows or columns.")
+            check_memory(f"All arrays up to {member.filename!r}", wanted, "Use fewer rows or columns.")
     return shapes

@@ -1,4 +1,4 @@
-"""Fingerprints: short names for everything a result depends on, so that old and new results are never mixed."""
+"""Fingerprints: short hashes of everything a result depends on, so that old and new results are never mixed."""
 
 import ast
 import json
@@ -11,18 +11,18 @@ from typing import Any
 
 from gradient_dd.errors import bad_request
 
-DEEPEST = 50  # lists inside one another: far more than any parameter has, far less than Python's own limit
+DEEPEST = 50  # maximum nesting of lists, far above that of any parameter and far below Python's recursion limit
 
 
 def fingerprint(*parts: Any) -> str:
-    """Return a short name for JSON-like values; equal values have equal names on every machine."""
+    """Return a short hash of JSON-like values; equal values have the same hash on every machine."""
     return digest(json.dumps(plain(parts), sort_keys=True, ensure_ascii=False, default=str))
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return the same data with NumPy scalars replaced by Python's own numbers and texts."""
+    """Return the same data with NumPy scalars converted to Python scalars."""
     if depth > DEEPEST:
-        raise bad_request("A value", f"have at most {DEEPEST} lists inside one another", value)
+        raise bad_request("A value", f"have at most {DEEPEST} nested lists", value)
     if isinstance(value, dict):
         return {plain(name): plain(one, depth + 1) for name, one in value.items()}
     if isinstance(value, list):
@@ -33,17 +33,17 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 
 def digest(text: str) -> str:
-    """Return a short name for a text."""
+    """Return a short hash of a text."""
     return sha256(text.encode()).hexdigest()[:24]
 
 
 def code_of(function: Callable[..., Any]) -> str:
-    """Return the code of a function, in a form that comments and layout do not change.
+    """Return the source of a function, docstring included, in a form that comments and layout do not change.
 
-    Without source (typed at a prompt) this is the bytecode. Functions that it calls are not included.
+    Without source, e.g. for a function typed at a prompt, return the bytecode. Called functions are not included.
     """
     if not hasattr(function, "__code__"):
-        return repr(function)  # a record that can be called, such as a schedule's
+        return repr(function)  # a callable object, such as the function of a tapered schedule
     try:
         if function.__name__ == "<lambda>":
             return lambda_source(function)
@@ -54,7 +54,7 @@ def code_of(function: Callable[..., Any]) -> str:
 
 
 def lambda_source(function: Callable[..., Any]) -> str:
-    """Return the source of a lambda alone, without the rest of its lines."""
+    """Return the source of a lambda expression without the code around it."""
     code = function.__code__
     lines, _ = findsource(function)
     places = {(line, column) for line, _, column, _ in code.co_positions() if line is not None}

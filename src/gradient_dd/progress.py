@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: bars in a terminal or in Jupyter, elsewhere a plain line every few seconds."""
+"""Progress of long computations on stderr: bars in a terminal or Jupyter, otherwise a line every few seconds."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,14 +15,14 @@ from gradient_dd.errors import boolean
 EVERY = 10.0  # seconds between plain lines
 PATIENCE = 1.0  # seconds of work before bars appear
 
-Told = Callable[[int, int], Any]  # called with the work done and the total, 0 while that is unknown
+Told = Callable[[int, int], Any]  # called with the work done and the total; 0 means that the total is not known yet
 
 
 class Bars:
-    """Named bars, used in a `with` block; quick work shows nothing."""
+    """Named progress bars for a `with` block; short work shows none."""
 
     def __init__(self, keep: bool = False) -> None:
-        """Keep the bars on the screen at the end, or remove them."""
+        """Create the bars; `keep` leaves them on the screen at the end."""
         self.console = Console(stderr=True)  # without colours if NO_COLOR is set
         self.is_live = self.console.is_terminal or (self.console.is_jupyter and find_spec("ipywidgets") is not None)
         name, note = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[note]}")
@@ -68,7 +68,7 @@ class Bars:
         return "; ".join(parts)
 
     def show(self, name: str, done: int, total: int, note: str = "", key: Any = None, visible: bool = True) -> None:
-        """Set a bar, which is named by `key` if several have the same name."""
+        """Add or update a bar; `key` identifies it if several bars have the same name."""
         key = name if key is None else key
         if key not in self.known:
             self.known[key] = self.bars.add_task(name, total=None, note="")
@@ -77,7 +77,7 @@ class Bars:
 
 @contextmanager
 def shown(progress: bool | Told, name: str) -> Iterator[Told]:
-    """Yield a function of the work done and the total: `progress` itself, or one that shows a bar or nothing.
+    """Yield a function of the work done and the total: `progress` itself, or a function that may show a bar.
 
     >>> with shown(False, "rows") as told:
     ...     told(1, 2)

@@ -1,4 +1,4 @@
-"""The Gymnasium names of the tasks, registered without loading Gymnasium.
+"""Registration of the tasks with Gymnasium, without importing Gymnasium.
 
 Gymnasium 1.x has no entry points for plugins, and importing it takes longer than the rest of `import gradient_dd`. The
 names are therefore registered at once if Gymnasium is loaded, else right after it is imported.
@@ -11,16 +11,16 @@ from types import ModuleType
 
 
 def environment_name(task: str) -> str:
-    """Return the Gymnasium name of a task, e.g. gradient_dd/RandomWalk-v0 of random_walk.
+    """Return the Gymnasium name of a task, e.g. gradient_dd/RandomWalk-v0 for random_walk.
 
-    The version must be increased whenever a change of a task's table could change results; none has changed so far.
+    Increase the version whenever a change to the table of a task could change results.
     """
     words = (word.upper() if word == "mdp" else word.capitalize() for word in task.split("_"))
     return f"gradient_dd/{''.join(words)}-v0"
 
 
 def register_environments() -> None:
-    """Make every task known to `gymnasium.make`, now or when Gymnasium is imported."""
+    """Register every task for `gymnasium.make`, now or when Gymnasium is imported."""
     if "gymnasium" in sys.modules:
         register_now()
     elif not any(isinstance(finder, AfterGymnasium) for finder in sys.meta_path):
@@ -28,7 +28,7 @@ def register_environments() -> None:
 
 
 def register_now() -> None:
-    """Make every task known to `gymnasium.make`; imports Gymnasium."""
+    """Register every task for `gymnasium.make`; this imports Gymnasium."""
     from gymnasium.envs.registration import register, registry
 
     from gradient_dd.tasks import TASKS
@@ -42,8 +42,8 @@ def register_now() -> None:
 class AfterGymnasium:
     """An import hook that waits for Gymnasium, lets the other finders load it, and then registers the tasks.
 
-    It has the method of `importlib.abc.MetaPathFinder`; importing that module would take too long. It stays until
-    Gymnasium is loaded, because a program may look for Gymnasium's spec without importing it.
+    The class has the method of `importlib.abc.MetaPathFinder` but does not import that slow module. The hook stays
+    until Gymnasium is loaded, because a program may look up Gymnasium's spec without importing Gymnasium.
     """
 
     def find_spec(

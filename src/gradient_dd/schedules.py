@@ -1,4 +1,4 @@
-"""Schedules of step sizes. The code is in `gradient_dd.engine.schedules`."""
+"""Step-size schedules, exported from `gradient_dd.engine.schedules`."""
 
 from gradient_dd.engine.schedules import Schedule, constant, parse_schedule, tapered
 

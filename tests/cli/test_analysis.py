@@ -88,7 +88,7 @@ def test_advice_is_the_same_every_time_and_answers_for_every_learner():
     ]
     answered = {row.setting.rule.name for row in one.candidates} | set(one.left_out)
     assert answered == set(LEARNERS)
-    assert set(one.left_out.values()) == {"not among the learners to try"}
+    assert set(one.left_out.values()) == {"not tried"}
 
 
 def test_where_the_initial_weights_are_best_the_advice_says_so():
@@ -144,7 +144,7 @@ def test_the_command_prints_advice_as_json_and_reports_progress():
     assert (low <= mean * (1 + 1e-12)).all()
     assert (mean <= high * (1 + 1e-12)).all()
     assert {row["learner"] for row in facts["candidates"]} | set(facts["left out"]) == set(LEARNERS)
-    assert "  0%  a pilot on random_walk(n_states=3): at most about" in result.stderr
+    assert "  0%  pilot runs on random_walk(n_states=3): at most about" in result.stderr
     assert "judge: " in result.stderr
 
 
@@ -152,10 +152,10 @@ def test_the_page_says_what_was_found_and_what_its_signs_mean():
     found = analyse_task(tasks.random_walk(3), episodes=60, measure="last100")
     advice, best = found.advice, found.advice.best
     page = text_of(page_lines(found))
-    assert f"Take {best.setting.rule.name} with alpha {best.setting.values['alpha']:.3g}" in page
+    assert f"Use {best.setting.rule.name} with alpha {best.setting.values['alpha']:.3g}" in page
     assert f"initial weights  {advice.initial_error:.4g}" in page
     untried = ", ".join(advice.left_out)
-    assert f"{untried}: not among the learners to try. Add --learner NAME to try one." in page
+    assert f"{untried}: not tried. Add --learner NAME to try one." in page
     assert "(A1) fails" in page
     assert "stable, safe: below this alpha" in page
     assert "The pilot ran" not in page
@@ -165,7 +165,7 @@ def test_the_page_says_what_was_found_and_what_its_signs_mean():
     cut = replace(advice, candidates=tried, horizon=Horizon(episodes=6000))
     page = text_of(page_lines(replace(found, advice=cut, limits=limits)))
     said = "The pilot ran 60 episodes instead of 6,000 episodes, and all errors are for that length."
-    for words in ("?: not computed", "*: far behind", "never", "any", said):
+    for words in ("?: not computed", "*: error far above", "never", "any", said):
         assert words in page
     risky = [one._replace(safe=best.setting.values["alpha"] / 2) for one in found.limits]
     assert "This alpha is above" in text_of(page_lines(replace(found, limits=risky)))

@@ -19,7 +19,9 @@ def test_a_sweep_is_run_once_and_its_results_are_read(command, tmp_path):
     first = command("sweep", *WALK, "--out", out)
     assert first.code == 0, first.err
     assert first.out.startswith("Best setting of each learner, by the mean of the last 100 errors:\n")
-    assert first.out.endswith(f"All 2 settings are in {out}: gradient-dd export --out {out} table.csv\n")
+    assert first.out.endswith(
+        f"All 2 settings are in {out}. To export them: gradient-dd export --out {out} table.csv\n"
+    )
     assert "sweep: " in first.err
     assert " updates in " in first.err
     again = command("sweep", *WALK, "--out", out, "--json")
@@ -99,7 +101,7 @@ def test_results_are_found_where_they_are_left_by_default(tmp_path, monkeypatch)
         ),
         (["--task", "baird", "--learner", "td", "--set", "x"], "'--set' must be written NAME=VALUES. Got 'x'."),
         (["--task", "baird", "--learner", "td"], "A run must have either 'episodes' or 'steps'."),
-        (["nowhere.toml"], "'nowhere.toml' must be a file that can be read."),
+        (["nowhere.toml"], "Cannot read 'nowhere.toml': No such file or directory."),
     ],
 )
 def test_a_bad_request_gets_one_sentence_and_exit_code_2(arguments, sentence, command):

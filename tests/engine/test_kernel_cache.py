@@ -234,7 +234,7 @@ def test_any_flipped_byte_is_noticed(folder, place):
     text = bytearray(path.read_bytes())
     text[place] ^= 4
     path.write_bytes(text)
-    with pytest.warns(kernel_folder.KernelFolderWarning, match="is damaged or not ours"):
+    with pytest.warns(kernel_folder.KernelFolderWarning, match="is damaged or foreign"):
         assert kernel_folder.read(KEY) is None
 
 
@@ -250,7 +250,7 @@ def test_an_entry_under_the_wrong_name_is_noticed(folder):
 def test_a_folder_that_is_open_to_others_is_refused(folder, mode):
     kernel_folder.write(KEY, b"code")
     folder.chmod(mode)
-    with pytest.warns(kernel_folder.KernelFolderWarning, match="must belong to you and be open to nobody else"):
+    with pytest.warns(kernel_folder.KernelFolderWarning, match="must belong to you, and nobody else may have access"):
         assert kernel_folder.read(KEY) is None
     kernel_folder.write(KEY, b"other")  # without a second warning, which would be an error here
     folder.chmod(0o700)
@@ -319,7 +319,7 @@ def open_parent(tmp_path, monkeypatch):
 def test_without_a_usable_folder_nothing_is_kept_nothing_stops_and_one_sentence_says_so(prepare, tmp_path, monkeypatch):
     monkeypatch.setattr(kernel_folder, "WARNED", set())
     prepare(tmp_path, monkeypatch)
-    with pytest.warns(kernel_folder.KernelFolderWarning, match=r"^Compiled kernels are not kept: "):
+    with pytest.warns(kernel_folder.KernelFolderWarning, match=r"^Compiled kernels are not stored: "):
         kernel_folder.write(KEY, b"code")
     assert kernel_folder.read(KEY) is None  # without a second warning, which would be an error here
     assert kernel_folder.summary() == (0, 0)
@@ -340,7 +340,7 @@ def test_a_parent_that_all_may_write_but_only_owners_may_rename_is_safe(folder):
 def test_what_is_no_file_is_not_taken_for_a_kernel(folder, make):
     folder.mkdir(mode=0o700)
     make(folder / f"{KEY}.kernel")
-    with pytest.warns(kernel_folder.KernelFolderWarning, match="is damaged or not ours"):
+    with pytest.warns(kernel_folder.KernelFolderWarning, match="is damaged or foreign"):
         assert kernel_folder.read(KEY) is None
     assert kernel_folder.summary() == (0, 0)
     assert kernel_folder.clear() == 0

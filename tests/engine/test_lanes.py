@@ -294,7 +294,7 @@ def test_what_cannot_be_run_gets_one_sentence():
         (lambda: run_lanes(walk, lanes, EPISODES, workers=-1), "'workers' must be a whole number, 1 or more."),
         (lambda: run_lanes(tasks.baird(7), lanes, EPISODES), "A run of baird must be given in 'steps'"),
         (lambda: run_lanes(walk, lanes, EPISODES, schedule="x"), "'schedule' must be 'constant', 'tapered(1000)'"),
-        (lambda: LaneRun(walk, lanes, EPISODES).results(), "A run must be finished for its results. Got 0 steps"),
+        (lambda: LaneRun(walk, lanes, EPISODES).results(), "A run must finish before its results are read. Got 0"),
         (lambda: LaneRun(walk, lanes, EPISODES).advance(-3), "'steps' must be a whole number, 1 or more. Got -3."),
         (lambda: Horizon(episodes=5, every=10), "'every' must be omitted if the run is counted in episodes."),
     ):

@@ -64,7 +64,7 @@ def rule_with(**fields):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"traces": ()}, "The traces of the rule 'mine' must include 'z', because it uses 'w_z'"),
+        ({"traces": ()}, "The traces of the rule 'mine' must include 'z', because the rule uses 'w_z'"),
         ({"traces": (B,)}, "The traces of the rule 'mine' must include 'z'"),
         ({"parameters": (ALPHA,)}, "Unknown argument of the trace 'z' of the rule 'mine': 'lam'"),
         ({"natural": True}, "The rule 'mine' must have no trace, because it is natural"),

@@ -161,7 +161,7 @@ def test_a_collection_that_was_stopped_continues_with_the_same_bits(tmp_path):
         ({"target": np.ones((16, 3))}, "'target' must be a table (states, 4), or a function of observations."),
         ({"target": UNIFORM[:3]}, "The table 'behaviour' must have a row for every state."),
         ({"target": lambda seen: seen.nothing}, "The policy 'behaviour' must run on a batch of observations."),
-        ({"target": lambda seen: np.ones((2, 2))}, "What the policy 'behaviour' gives must be of shape (1, 4)"),
+        ({"target": lambda seen: np.ones((2, 2))}, "The output of the policy 'behaviour' must be of shape (1, 4)"),
         ({"steps": 0}, "'steps' must be a whole number, 1 or more."),
         ({"discount": 2}, "'discount' must be in [0, 1]. Got 2."),
         ({"env": 3}, "'env' must be a Gymnasium environment, or its name. Got 3."),

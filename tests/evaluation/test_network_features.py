@@ -81,7 +81,7 @@ def test_the_map_is_the_last_layer_of_every_network_and_can_be_saved():
         lasts = [network.last_hidden(one, scaled) for network, one in zip(networks, w, strict=True)]
     assert rows == pytest.approx(np.concatenate([np.ones((6, 1)), *lasts], axis=1), abs=1e-14)
     assert made.n_features == 8
-    with pytest.raises(BadRequestError, match="The layers of a member must fit each other"):
+    with pytest.raises(BadRequestError, match="The layers of a member must have matching shapes"):
         Layers([1.0], [1.0], members)
 
 

@@ -132,7 +132,7 @@ def test_a_wide_interval_has_no_estimate():
         ([LOWER] * 4, "Yes"),
         ([LOWER, LOWER, LOWER, UNSURE], "Mostly"),
         ([LOWER, LOWER, LOWER, HIGHER], "More often than not"),
-        ([LOWER, UNSURE, UNSURE, UNSURE], "In part"),
+        ([LOWER, UNSURE, UNSURE, UNSURE], "Partly"),
         ([LOWER, HIGHER, HIGHER, UNSURE], "Mostly not"),
         ([HIGHER, UNSURE, UNSURE, UNSURE], "No"),
         ([UNSURE] * 4, "Undecided"),

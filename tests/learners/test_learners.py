@@ -188,11 +188,11 @@ ALPHA_RULE = LEARNERS["td"].parameters[0]
             "Unknown argument of the rule 'td': 'alpha'|include 'alpha'",
         ),
         ({"step": lambda alpha, beta: (1.0,)}, "Unknown argument of the rule 'td': 'beta'"),
-        ({"moves": ("eta_x",)}, r"The parameters of the rule 'td' must include 'zeta', because it moves η."),
-        ({"step": lambda alpha, x_eta: (alpha,)}, "must include 'eta_x', because it uses η"),
+        ({"moves": ("eta_x",)}, r"The parameters of the rule 'td' must include 'zeta', because η moves."),
+        ({"step": lambda alpha, x_eta: (alpha,)}, "must include 'eta_x', because the rule uses η"),
         ({"parameters": (ALPHA_RULE, Parameter("rho", "", 1.0))}, "must not have the name of a signal"),
         ({"parameters": (Parameter("alpha", "", -1.0),)}, "'alpha' of the rule 'td', by default, must be"),
-        ({"moves": ("w_x", "w_x"), "step": lambda alpha: (1.0, 1.0)}, "The moves of the rule 'td' must differ"),
+        ({"moves": ("w_x", "w_x"), "step": lambda alpha: (1.0, 1.0)}, "The moves of the rule 'td' must be unique"),
     ],
 )
 def test_a_broken_rule_is_refused_when_it_is_made(change, sentence):

@@ -40,7 +40,7 @@ def test_it_acts_greedily_but_for_epsilon_and_remembers_what_it_may():
         (lambda: agent.act([[1.0], [2.0]]), "'observation' must be one observation"),
         (lambda: gdd.NetworkControl("td", network, 2, alpha=0.1, lam=0.5), "does not support td with a trace"),
         (lambda: gdd.NetworkControl("td", network, 1, alpha=0.1), "'actions' must be a whole number, 2 or more"),
-        (lambda: agent.learner.update([1.0], 0.0, 0.0, None), "'outputs' of a network that predicts must be 1. Got 2"),
+        (lambda: agent.learner.update([1.0], 0.0, 0.0, None), "of the network of a NetworkLearner must be 1. Got 2"),
     ):
         with pytest.raises(BadRequestError, match=sentence):
             call()

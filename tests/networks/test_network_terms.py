@@ -144,7 +144,7 @@ REFUSALS = [
     (lambda: gdd.NetworkLearner("tdc", SMALL, alpha=0.1, correction=True), "must be 'tangent'. Got 'head'"),
     (lambda: gdd.NetworkLearner("td", TANGENT, alpha=0.1, correction=True), "must be one of gtd2, tdc"),
     (lambda: gdd.NetworkLearner("td", SMALL), "'alpha' must be given"),
-    (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, optimiser=optax.sgd(0.1)), "your optimiser has the step size"),
+    (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, optimiser=optax.sgd(0.1)), "optimiser includes the step size"),
     (lambda: gdd.NetworkLearner("tdrc", SMALL, optimiser=optax.sgd(0.1)), "'second_alpha' must be given"),
     (
         lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, optimiser="adm"),
@@ -152,7 +152,7 @@ REFUSALS = [
     ),
     (
         lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, period=2),
-        "'period' for td must be 1, because it has no DD term",
+        "'period' for td must be 1, because the rule has no DD term",
     ),
     (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, pull=1.0), "'target_period' must be given with 'pull'"),
     (lambda: gdd.NetworkLearner("td", SMALL, alpha=0.1, second_alpha=1.0), "'second_alpha' must be omitted"),

@@ -142,7 +142,7 @@ def test_sizes_are_refused_in_words(monkeypatch):
     check_memory("It", 1e6, "Less.")
     with pytest.raises(BadRequestError) as caught:
         check_memory("It", 7.2e9, "Less.")
-    sentence = "It must take at most 1 MB, which GRADIENT_DD_MEMORY allows. Got 7.2 GB. Less."
+    sentence = "It must take at most 1 MB, the limit in GRADIENT_DD_MEMORY. Got 7.2 GB. Less."
     assert str(caught.value) == sentence
     with pytest.raises(BadRequestError, match="Got 1e"):
         check_memory("It", 10**5000, "Less.")
@@ -151,6 +151,6 @@ def test_sizes_are_refused_in_words(monkeypatch):
         check_memory("It", 1, "Less.")
     monkeypatch.delenv("GRADIENT_DD_MEMORY")
     check_memory("It", 1e7, "Less.")
-    with pytest.raises(BadRequestError, match=r"half of the memory here\. Got 1e"):
+    with pytest.raises(BadRequestError, match=r"half of the memory of this machine\. Got 1e"):
         check_memory("It", 1e30, "Less.")
     assert [in_words(size) for size in (7, 8.1e3, 9e14)] == ["7 bytes", "8.1 kB", "900 TB"]

@@ -252,7 +252,7 @@ def test_the_reference_has_every_figure_and_claim(reference):
     page = reference.claims_page()
     assert all(f"| `{name}` | {figure.title} | {figure.study} |" in page for name, figure in FIGURES.items())
     for claim in CLAIMS:
-        assert f"| `{claim.name}` | {claim.where} | {claim.statement} | {claim.criterion} | " in page, claim.name
+        assert f"| `{claim.name}` | {claim.where} | {claim.statement} | {claim.ask.criterion} | " in page, claim.name
 
 
 def test_the_reference_has_every_public_name(reference):

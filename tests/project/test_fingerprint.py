@@ -8,7 +8,7 @@ from gradient_dd.fingerprint import DEEPEST, fingerprint
 
 
 def nested(depth):
-    """Return a list with so many lists inside one another."""
+    """Return a list with so many nested lists."""
     value = []
     for _ in range(depth - 1):
         value = [value]
@@ -25,5 +25,5 @@ def test_equal_values_have_equal_names():
 def test_values_nested_beyond_the_limit_are_refused():
     assert DEEPEST == 50
     fingerprint(nested(DEEPEST))  # the parts themselves are one more
-    with pytest.raises(BadRequestError, match="at most 50 lists inside one another"):
+    with pytest.raises(BadRequestError, match="at most 50 nested lists"):
         fingerprint(nested(DEEPEST + 1))

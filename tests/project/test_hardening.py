@@ -266,7 +266,7 @@ def test_a_page_of_a_task_too_large_for_any_machine_is_refused(task, tmp_path):
     done = call("play", "--task", f"{task}={10**400}", "--out", tmp_path / "page.html")
     assert done.returncode == 2
     assert done.stderr.startswith("Error: ")
-    assert "memory here" in done.stderr or "must be a whole number from 0 to 7" in done.stderr
+    assert "memory of this machine" in done.stderr or "must be a whole number from 0 to 7" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -65,7 +65,7 @@ def test_the_shipped_numbers_come_out_again_bit_for_bit(learner, problem):
 
 def test_a_changed_definition_is_refused_by_name(monkeypatch):
     monkeypatch.setattr("gradient_dd.ranking.standings.ENGINE_VERSION", -1)
-    with pytest.raises(BadRequestError, match="no entry of this td on this walk-5-tabular"):
+    with pytest.raises(BadRequestError, match="no entry for this td on this walk-5-tabular"):
         shipped(["td"], FEW)
 
 
@@ -108,8 +108,8 @@ def test_a_first_look_has_only_the_rivals(few_problems):
     ("words", "message"),
     [
         ({"rule": CLIPPED}, "The parameter 'clip' of clipped has no values to try"),
-        ({"rule": "td", "grid": {"alpha": (0.1, 1.0)}}, "'grid' must be left out without a rule of your own"),
-        ({"rule": replace(WRONG, name="td")}, "The name of a rule must not be that of a registered learner"),
+        ({"rule": "td", "grid": {"alpha": (0.1, 1.0)}}, "'grid' must be omitted without a rule of your own"),
+        ({"rule": replace(WRONG, name="td")}, "The name of a rule must not be the name of a registered learner"),
         ({"against": ["tdx"]}, "Unknown learner 'tdx'"),
         ({"against": []}, "'against' must be a list of at least one learner"),
         ({"against": "td"}, "'against' must be a list of at least one learner. Got 'td'"),
@@ -137,8 +137,8 @@ def test_a_rule_with_a_trace_and_a_parameter_is_ranked_from_its_file(few_problem
     page = tmp_path / "page.html"
     answer = CliRunner().invoke(cli, [*words, "--grid", "clip=0.1,10", "--report", str(page)])
     assert answer.exit_code == 0
-    assert "Values to try of clipped_td: alpha 0.0002441 … 1 (16 values), lam 0 0.5 0.9, clip 0.1 10" in answer.stderr
-    assert "First look, not for a claim: clipped TD ranks" in answer.stdout
+    assert "Values to try for clipped_td: alpha 0.0002441 … 1 (16 values), lam 0 0.5 0.9, clip 0.1 10" in answer.stderr
+    assert "Quick estimate, not for a claim: clipped TD ranks" in answer.stdout
     assert "clipped TD" in page.read_text(encoding="utf-8")
 
 

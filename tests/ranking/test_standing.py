@@ -67,8 +67,8 @@ def test_the_sentence_says_place_interval_and_counts():
 
 def test_a_first_look_is_marked():
     standing = made_up(quick=True)
-    assert standing.sentence.startswith("First look, not for a claim:")
-    assert "First look" in standing.warnings[0]
+    assert standing.sentence.startswith("Quick estimate, not for a claim:")
+    assert "Quick estimate" in standing.warnings[0]
 
 
 def test_an_edge_is_a_warning():

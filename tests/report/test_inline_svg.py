@@ -77,8 +77,8 @@ def test_ids_of_two_drawings_do_not_clash(drawing):
         ('<set attributeName="href" to="javascript:x"/>', "an element 'set'"),
         ('<h:script xmlns:h="http://www.w3.org/1999/xhtml">1</h:script>', "an element '{http://www.w3.org/1999/xhtml}"),
         ("<g>" * DEEPEST + "</g>" * DEEPEST, "an element 'g'"),
-        ("<g>", "no SVG"),
-        ("&e;", "no SVG"),
+        ("<g>", "invalid SVG"),
+        ("&e;", "invalid SVG"),
     ],
 )
 def test_what_matplotlib_does_not_write_is_refused(inside, got, tmp_path):
@@ -87,7 +87,7 @@ def test_what_matplotlib_does_not_write_is_refused(inside, got, tmp_path):
     with pytest.raises(BadRequestError) as caught:
         inline_svg(file, "bad")
     assert f"must be as gradient-dd drew it. Got {got}" in str(caught.value)
-    assert str(caught.value).endswith("Delete it, and it is drawn again.")
+    assert str(caught.value).endswith("Delete it to have it drawn again.")
     assert "\n" not in str(caught.value)
 
 
@@ -95,7 +95,7 @@ def test_what_matplotlib_does_not_write_is_refused(inside, got, tmp_path):
 def test_what_is_no_svg_is_refused(content, tmp_path):
     file = tmp_path / "bad.svg"
     file.write_bytes(content)
-    with pytest.raises(BadRequestError, match="no SVG"):
+    with pytest.raises(BadRequestError, match="invalid SVG"):
         inline_svg(file, "bad")
 
 

@@ -139,7 +139,7 @@ def drag(browser, key, notch):
 @in_a_browser
 def test_sentences_follow_what_is_dragged(browser):
     drag(browser, "walk.kappa", 0)
-    assert browser.run(FINDING.format("walk")) == "With κ = 0, Gradient-DD is GTD2: the two curves are one."
+    assert browser.run(FINDING.format("walk")) == "With κ = 0, Gradient-DD is GTD2: the two curves coincide."
     drag(browser, "walk.kappa", 52)
     assert "Gradient-DD diverges at step" in browser.run(FINDING.format("walk"))
     assert browser.run("document.getElementById('walk-gauge').hidden")
@@ -203,7 +203,7 @@ def test_the_python_that_is_copied_makes_the_same_run(page, browser, tmp_path):
 def test_a_rule_with_a_trace_is_left_out_of_shuffled_data_and_named(browser):
     browser.run("choose('learners', 'td,etd'); choose('sampling', 'iid'); refreshBench()")
     browser.wait()
-    assert "ETD left out: a trace needs steps in their order." in browser.run(FINDING.format("bench"))
+    assert "ETD left out: a trace needs steps in order." in browser.run(FINDING.format("bench"))
     browser.run("choose('learners', 'etd'); refreshBench()")
     assert browser.run(FINDING.format("bench")).startswith("ETD cannot learn from shuffled steps")
     browser.run("choose('sampling', 'trajectory'); choose('learners', 'td,gradient_dd'); refreshBench()")

@@ -225,5 +225,5 @@ def test_a_function_without_source_is_refused():
     made = {}
     exec("def step(alpha, delta):\n    return (alpha * delta,)", made)
     rule = Rule("typed", "typed", made["step"], ("w_x",), (ALPHA,), "A prompt.", __name__)
-    with pytest.raises(BadRequestError, match="source that can be read"):
+    with pytest.raises(BadRequestError, match="whose source can be read"):
         rules_script([rule])

@@ -65,7 +65,7 @@ def textbook(task, data, quadratic, alpha=None):
     first = np.array(task.initial_weights, float)
     k = len(first) if quadratic else RUNGS
     A, b, c, v, weights, share, following = np.zeros((k, k)), np.zeros(k), np.zeros(k), np.zeros(k), 0.0, 0.0, 1
-    errors, squares, rungs = np.zeros(4), [], textbook_rungs(task, *data, alpha)
+    S, e, total, squares, rungs = np.zeros((k, k)), np.zeros(k), 0.0, [], textbook_rungs(task, *data, alpha)
     for t in range(1, 1 + len(reward)):
         row = x[t - 1], x_next[t - 1], discount[t - 1], rho[t - 1]
         z, z_next = row[:2] if quadratic else next(rungs)
@@ -75,14 +75,15 @@ def textbook(task, data, quadratic, alpha=None):
         b += t * row[3] * delta * z
         c += t * z * z
         weights += t
-        wanted, u = row[3] * delta, row[3] * (ahead @ v)
-        squares.append(wanted**2)
-        errors += [1, wanted**2, wanted * u, u**2]
+        squares.append((row[3] * delta) ** 2)
+        S += t * row[3] ** 2 * np.outer(ahead, ahead)
+        e += t * row[3] ** 2 * delta * ahead
+        total += t * squares[-1]
         if t == following:
             events = 0.0 if not any(squares) else sum(squares) ** 2 / np.square(squares).sum()
-            means = EquationMeans(A / weights, b / weights, c / weights, 0.75 * t, events, errors[1:] / errors[0])
+            sums = (one / weights for one in (A, b, c, S, e, total))
+            means = EquationMeans(*sums, 0.75 * t, events)
             v, share, _ = shrunk_solution(means, alpha if quadratic else None)
-            errors *= 0.8
             following = t + max(1, t // 20, k // 2)
     return first + share * (v if quadratic else v @ next(rungs)[0])
 

@@ -214,13 +214,16 @@ def test_every_kind_is_listed():
         (lambda: OneHot([]), "'sizes' must have at least one dimension. Got []."),
         (lambda: RadialBasis([0.0], [1.0], width=1e-320), "'width' must be a number from 1e-06 to 1e+06."),
         (lambda: RadialBasis([0.0], [1.0], normalised="no"), "'normalised' must be true or false. Got 'no'."),
-        (lambda: Columns([0.0], [1e-300]), "'scale' must be positive, with one number for each of 'shift'."),
+        (lambda: Columns([0.0], [1e-300]), "'scale' must be positive, with one number for each number in 'shift'."),
         (lambda: Columns([0.0], [1.0], largest="5"), "'largest' must be a number that is zero or more, or infinite."),
         (lambda: Columns([0.0], [1e-50]).rows([1e300]), "Scaled observations must be finite. Got inf."),
         (lambda: Columns.fitted([]), "Observations must have at least one row and one column."),
         (lambda: Own(lambda x: ["a"])(1), "Features of your own must be numbers."),
         (lambda: from_data({"kind": ["tiles"]}), "Unknown type of features ['tiles']."),
-        (lambda: from_data("tiles"), "The description of features must be a dictionary by name. Got 'tiles'."),
+        (
+            lambda: from_data("tiles"),
+            "The description of features must be a dictionary whose keys are text. Got 'tiles'.",
+        ),
         (lambda: Fourier([0.0], [1.0])(np.ma.masked_array([0.5], [1])), "An observation must be plain numbers."),
         (lambda: Fourier([0.0], [1.0])([[1], [2, 3]]), "An observation must be numbers."),
     ],
@@ -284,7 +287,7 @@ def test_tables_and_categories_are_plain_data():
     ("call", "sentence"),
     [
         (lambda: Table(np.empty((0, 1))), "A table must have from 1 to 100,000 different states. Got 0."),
-        (lambda: Categories([["a"]], 3), "'features' of features of kind 'categories' must be a feature map. Got 3."),
+        (lambda: Categories([["a"]], 3), "'features' of a map of kind 'categories' must be a feature map. Got 3."),
         (
             lambda: Categories([["a"], None], Table([[0.0, 0.0]])).rows([["a"]]),
             "The shape of observations must be (n, 2).",

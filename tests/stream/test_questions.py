@@ -211,7 +211,7 @@ def test_saved_questions_learn_on_as_if_never_saved(tmp_path):
         assert horde.summary().equals(back.summary())
     with pytest.raises(BadRequestError, match=r"function or an array in question 'entering 3'.*questions=\.\.\."):
         Questions.load(tmp_path / "horde.npz")
-    with pytest.raises(BadRequestError, match="have the names they were saved with"):
+    with pytest.raises(BadRequestError, match="have the saved names in the saved order"):
         Questions.load(tmp_path / "horde.npz", questions=plain)
 
 

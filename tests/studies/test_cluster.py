@@ -144,7 +144,7 @@ def test_a_scheduler_that_is_killed_ends_the_sweep_with_one_sentence(tmp_path):
     call = [sys.executable, str(script), str(tmp_path)]
     result = subprocess.run(call, capture_output=True, text=True, env=environment, check=False, timeout=200)
     sentence, soon, kept = result.stdout.splitlines()
-    assert sentence.startswith("ClusterError Lost the Dask cluster at tcp://127.0.0.1:")
+    assert sentence.startswith("ClusterError Lost the connection to the Dask cluster at tcp://127.0.0.1:")
     assert sentence.endswith("Committed results are kept; run the same command to resume.")
     assert (soon, kept) == ("True", "True")
     assert "Traceback" not in result.stderr

@@ -143,7 +143,7 @@ def test_damage_is_noticed_named_and_run_again(kind, original, copy):
     assert found.results >= 12, "what is not damaged counts"
     notices = []
     run(STUDY, copy, on_notice=notices.append)
-    assert any("was damaged:" in sentence and "were removed and are run again" in sentence for sentence in notices)
+    assert any("was damaged:" in sentence and "were removed and are recomputed" in sentence for sentence in notices)
     assert content(copy) == content(original)
     assert everything_read(copy) == before
     assert verify(copy).whole

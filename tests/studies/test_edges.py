@@ -48,6 +48,6 @@ def test_a_sweep_whose_best_step_size_is_the_largest_says_so(tmp_path):
     small = Study("small", tasks=walk, grids=(grid("td", alpha=(1e-4, 1e-3)),), episodes=20, runs=2)
     wide = Study("wide", tasks=walk, grids=(grid("td", alpha=(1e-4, 0.05, 1.0)),), episodes=200, runs=2)
     assert run(small, tmp_path / "a.db").edge_notes() == [
-        "td on random_walk(n_states=5): the best alpha, 0.001, is the highest of the grid. Also try 0.01, 0.1."
+        "td on random_walk(n_states=5): the best alpha, 0.001, is the highest tried. Also try 0.01, 0.1."
     ]
     assert run(wide, tmp_path / "a.db").edge_notes() == []

@@ -48,7 +48,7 @@ def test_a_file_of_an_earlier_version_is_refused_and_left_alone(old, use):
     before = old.read_bytes()
     with pytest.raises(StoreError, match=r"must be a results file of version 5. Got version \d. An earlier") as caught:
         USES[use](old)
-    assert str(caught.value).endswith("Nothing was changed: run the same command with a new file.")
+    assert str(caught.value).endswith("Nothing was changed. Repeat the command with a new file.")
     assert old.read_bytes() == before
     assert [file.name for file in old.parent.iterdir()] == ["old.db"]
 
@@ -56,4 +56,4 @@ def test_a_file_of_an_earlier_version_is_refused_and_left_alone(old, use):
 def test_the_command_line_says_it_in_one_sentence(old):
     done = CliRunner().invoke(cli, ["status", "--out", str(old)])
     assert done.exit_code == 1
-    assert "run the same command with a new file" in str(done.exception) + done.output
+    assert "Repeat the command with a new file" in str(done.exception) + done.output

@@ -142,7 +142,7 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path):
     db.execute("PRAGMA user_version = 99")
     db.close()
     assert (
-        "must be a results file of version 5. Got version 99. A newer gradient-dd wrote it: please update."
+        "must be a results file of version 5. Got version 99. A newer version of gradient-dd wrote it. Please update."
         in refusal(newer)
     )
     assert "does not exist." in refusal(tmp_path / "none.db", write=False)

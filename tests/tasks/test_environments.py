@@ -67,13 +67,13 @@ def test_the_parameters_of_the_task_are_those_of_the_environment():
 
 def test_a_step_out_of_turn_gets_one_sentence():
     env = gymnasium.make("gradient_dd/RandomWalk-v0", n_states=1).unwrapped
-    with pytest.raises(BadRequestError, match="must be running for a step"):
+    with pytest.raises(BadRequestError, match="must be started by reset\\(\\) before a step"):
         env.step(0)
     env.reset(seed=0)
     with pytest.raises(BadRequestError, match=r"'action' must be a whole number from 0 to 1. Got 2."):
         env.step(2)
     env.step(0)
-    with pytest.raises(BadRequestError, match="call reset"):
+    with pytest.raises(BadRequestError, match="must be started by reset"):
         env.step(0)
 
 

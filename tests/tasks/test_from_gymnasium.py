@@ -80,7 +80,7 @@ def test_rewards_of_one_state_are_averaged_and_said():
     task = tasks.from_gymnasium(TwoRewards())
     # V = ¼ V + ¼ (1 + V) + ½ 2
     assert task.true_values == pytest.approx([2.5])
-    assert task.notes == ("1 outcomes had several rewards, which are averaged: same values, less noise.",)
+    assert task.notes == ("1 outcomes had several rewards, which were averaged; this preserves all values.",)
 
 
 def test_features_may_have_a_row_for_every_state_of_the_environment():

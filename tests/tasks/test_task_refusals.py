@@ -133,7 +133,7 @@ def test_outcomes_are_columns_of_one_length_that_name_states():
         ("state", walk.outcomes.state + 100, "'state' of an outcome must be from 0 to 4."),
         ("state", walk.outcomes.state - 100, "'state' of an outcome must be from 0 to 4."),
         ("state", walk.outcomes.state.astype(float), "'state' must be an array of whole numbers."),
-        ("reward", walk.outcomes.reward[:-1], "the columns of the outcomes must have one length."),
+        ("reward", walk.outcomes.reward[:-1], "the columns of the outcomes must have the same length."),
         ("reward", walk.outcomes.reward * 1e60, "'reward' must be numbers from -1e+50 to 1e+50. Got 1e+60."),
         ("probability", walk.outcomes.probability * np.nan, "'probability' must be finite."),
     ):

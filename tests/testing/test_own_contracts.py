@@ -1,7 +1,6 @@
 """The contracts and rules of any kind: right in another way passes; what they cannot see they say or refuse."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from gradient_dd.errors import BadRequestError
 from gradient_dd.learners import _LEARNERS, LEARNERS, MOVES, SIGNALS, TERMS, Parameter, Rule
 from gradient_dd.learners.rule import ALPHA, ZETA
 from gradient_dd.stream import Learner
-from gradient_dd.testing import CONTRACTS, check_learner, expected_move, modes
+from gradient_dd.testing import check_learner, expected_move, modes
 from gradient_dd.testing.mean_contracts import HARSH_TASKS, harsh_task
 from gradient_dd.theory import SampleMaps, rate
 from tests.learners.planting import END, REST, RULES, SIZES, UNCOMPILED, USES, catcher
@@ -95,7 +94,7 @@ def test_a_rule_that_is_not_affine_can_be_listed_and_what_does_not_apply_is_said
     past_the_end = make(lambda alpha, clip, delta: (alpha * delta, alpha * min(clip, delta)), W, (ALPHA, CLIP))
     assert catcher(replace(past_the_end, affine=False)) == END
     with pytest.raises(
-        BadRequestError, match="'expected' of the rule 'mine' must be left out, because the rule is not affine"
+        BadRequestError, match="'expected' of the rule 'mine' must be omitted, because the rule is not affine"
     ):
         make(clipped_error, ("w_x",), (ALPHA, CLIP), affine=False, expected=RULES["td"].expected)
     with pytest.raises(BadRequestError, match="must be affine in delta"):
@@ -153,7 +152,7 @@ def test_a_step_that_remembers_is_caught():
 @pytest.mark.parametrize("kind", ["move", "signal"])
 def test_an_unknown_move_or_signal_is_refused_by_name(kind, monkeypatch):
     """A later version may have more of both; whoever does not handle one says so, and never leaves it out."""
-    monkeypatch.setitem(MOVES, "w_e", "of w along the trace")
+    monkeypatch.setitem(MOVES, "w_e", "change of w along the trace")
     monkeypatch.setitem(SIGNALS, "e_eta", "e·η")
     step = {
         "move": lambda alpha, rho, delta: (alpha * rho * delta, alpha * delta),
@@ -219,8 +218,3 @@ def test_the_mean_of_both_placements_is_the_same():
     for rule in (rule for rule in LEARNERS.values() if not rule.uses_sample_twice):
         first, *others = (expected_move(rule, task, w, eta, w_prev, mode) for mode in modes(rule))
         assert all(np.allclose(first, other, rtol=1e-12, atol=1e-15) for other in others)
-
-
-def test_the_page_names_every_contract():
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "add-a-learner.md").read_text()
-    assert [name for name in (contract.__name__ for contract in CONTRACTS) if f"| `{name}` |" not in page] == []

@@ -31,7 +31,7 @@ def test_a_stage_makes_as_many_runs_as_its_share_of_the_budget_pays_for(stage, b
     assert search.affordable_runs(stage, 2, 2) == runs
 
 
-@pytest.mark.parametrize(("each", "words"), [(0.0015, ""), (0.0016, ", about 0.1 s of a core")])
+@pytest.mark.parametrize(("each", "words"), [(0.0015, ""), (0.0016, ", about 0.1 s of core time")])
 def test_a_stage_is_announced_with_its_cost_unless_it_is_short(each, words):
     pilot, told = KnownErrors(lambda name, values: 1.0, names=("td",)), []
     pilot.core_seconds = lambda settings, runs=1, share=1.0: each * settings * runs
@@ -64,7 +64,9 @@ def test_a_horizon_is_cut_where_150_settings_take_more_than_a_fifth_of_the_budge
 
 def test_a_pilot_whose_shortest_run_is_too_long_is_refused():
     pilot = KnownErrors(None, names=("td",), seconds=5.1 / (160 * 100))
-    with pytest.raises(BadRequestError, match=r"must take at most 5 s of a core for 150 settings and the shortest run"):
+    with pytest.raises(
+        BadRequestError, match=r"must take at most 5 s of core time for 150 settings and the shortest run"
+    ):
         advise_with(pilot, "mean_error", 5.0, lambda doing, share: None, initial_error=2.0)
     with pytest.raises(BadRequestError, match="'measure' must be 'mean_error' or 'last100'"):
         advise_with(pilot, "mean", 5.0, lambda doing, share: None, initial_error=2.0)

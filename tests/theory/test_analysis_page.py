@@ -46,7 +46,7 @@ def test_the_whole_page():
         "a walk, 40 steps, step size constant, sampling: iid",
         "Settings are chosen to minimise the error over the whole run.",
         "",
-        "Take td with alpha 0.1.",
+        "Use td with alpha 0.1.",
         "  predicted error  0.5 ± 0.01 over the whole run, 0.25 at the end, on 2 pilot runs",
         "  initial weights  0.6",
         "  error by steps  █▆▃▁  2 at 10, 1 at 20, 0.25 at 40",
@@ -58,7 +58,7 @@ def test_the_whole_page():
             ],
             HEAD,
         ),
-        "*: far behind at the first look, so its setting was not refined.",
+        "*: error far above the best in the first stages, so the setting was not refined.",
         "stable, safe: below this alpha the mean, and the mean square, converge with a constant step size.",
         "?: not computed, because it would take too long or the rule is not linear. The pilot does not need it.",
         "gtd: diverged.",
@@ -97,7 +97,7 @@ def test_signs_are_explained_where_they_stand():
     unknown = replace(plain, limits=[Limits(None, None, None)])
     assert notes(unknown)[0].startswith("?: not computed")
     untried = replace(plain, advice=replace(plain.advice, left_out=dict.fromkeys("ab", NOT_TRIED)))
-    assert notes(untried)[-1] == "a, b: not among the learners to try. Add --learner NAME to try one."
+    assert notes(untried)[-1] == "a, b: not tried. Add --learner NAME to try one."
     assert [limit(value) for value in (None, 0.0, inf, 0.12345)] == ["?", "never", "any", "0.123"]
 
 
@@ -161,7 +161,7 @@ def test_a_task_is_analysed_with_what_was_asked(asked):
     assert (task, horizon) == (walk, Horizon(episodes=10_000))
     assert how == {"sampling": "trajectory", "measure": "mean_error", "learners": ["td"]}
     assert told == [
-        ("a pilot on random_walk(n_states=3): at most about 7 s", 0.0),
+        ("pilot runs on random_walk(n_states=3): at most about 7 s", 0.0),
         ("judge", 0.5),
         ("exact limits, if they are quick to compute", 1.0),
     ]
@@ -190,7 +190,7 @@ def test_the_eigenvalues_of_a_judge_td():
     )
     assert eigenvalues_of_A(tasks.random_walk(501)) is None
     assert eigenvalues_of_A(tasks.random_walk(500)) is not None
-    assert td_sentence(None).startswith("not judged: the eigenvalues of A")
+    assert td_sentence(None).startswith("not analysed: the eigenvalues of A")
     assert td_sentence(np.array([0.0, 1.0])).startswith("of undecided stability: an eigenvalue of A is zero")
 
 

@@ -265,7 +265,7 @@ def test_advice_names_what_diverged_and_what_was_not_tried_and_gives_standard_er
     pilot = KnownErrors(lambda name, values: inf if name == "td" else bowl(alpha=0.1)(values), noise=0.5)
     advice = advise_with(pilot, "mean_error", 5.0, lambda doing, share: None, initial_error=2.0)
     assert advice.left_out["td"] == "diverged with every setting that was tried"
-    assert advice.left_out["gtd"] == "not among the learners to try"
+    assert advice.left_out["gtd"] == "not tried"
     assert set(advice.left_out) | {"gradient_dd"} == set(LEARNERS)
     (row,) = advice.candidates
     assert row == advice.best

@@ -117,7 +117,7 @@ def test_a_run_along_the_slowest_mode_loses_it_alone():
 
 def test_bad_requests_are_one_sentence():
     task = tasks.random_walk(5)
-    with pytest.raises(BadRequestError, match="'kappa_alpha' must be so small that the changes of w settle"):
+    with pytest.raises(BadRequestError, match="'kappa_alpha' must be so small that the changes of w converge"):
         averaged_flow(tasks.random_mdp())(10.0)
     with pytest.raises(BadRequestError, match="'alpha' must be a positive number"):
         effective_matrix(task, 0.0, 1.0)

@@ -1,6 +1,6 @@
 """The command line. A command parses its arguments, calls one function of one package, and prints the result.
 
-Each command is a file of `commands/`.
+Each command is a file in `commands/`.
 """
 
 import _thread
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import click
 
 SOON = 0.02  # seconds after which a lost Ctrl-C is repeated
-DEBUG = "GRADIENT_DD_DEBUG"  # the environment variable that shows tracebacks
+DEBUG = "GRADIENT_DD_DEBUG"  # environment variable; if set, tracebacks are shown
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     """
     stopped = catch_ctrl_c()
     try:
-        if "numpy" not in sys.modules:  # NumPy reads the variable once, when it loads
+        if "numpy" not in sys.modules:  # NumPy reads the variable only when it is imported
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we use our own threads
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):  # None if the stream is closed
@@ -96,14 +96,14 @@ def handle_ctrl_c(handler: Callable[[int, FrameType | None], object]) -> None:
 
 def stop(sentence: str, code: int) -> NoReturn:
     """Print a sentence to stderr, if possible, and end the program."""
-    handle_ctrl_c(lambda *_: None)  # no interruption between the sentence and the exit
+    handle_ctrl_c(lambda *_: None)  # so that nothing interrupts the exit
     with suppress(OSError):
         if sentence and sys.stderr is not None:
             print(sentence, file=sys.stderr)
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
-    except OSError:  # the interpreter would flush again on exit, and complain
+    except OSError:  # the interpreter would flush again on exit, and report the error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 

@@ -1,4 +1,4 @@
-"""Converts command-line arguments to studies, tasks and numbers."""
+"""Conversion of command-line arguments to studies, tasks and numbers."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ GRID_FLAGS = {"tasks": "--task", "learners": "--learner", "others": "--set"} | {
 
 
 def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
-    """Return the study of the flags of `sweep`: every learner gets the values of its parameters."""
+    """Return the study that the flags of `sweep` describe; every learner gets the values of its parameters."""
     known, names = {**LEARNERS, **rules}, [*flags["learners"], *rules]
     for flag, given in (("--task", flags["tasks"]), ("--learner or --rule", names)):
         if not given:
@@ -40,7 +40,7 @@ def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
 
 
 def study_from_file(path: str, flags: dict[str, Any], rules: dict[str, Rule]) -> tuple[Study, list[str]]:
-    """Return the study of a file, changed by the flags, and a sentence for each change."""
+    """Return the study in a file, with changes from the flags, and a sentence for each change."""
     for name, flag in GRID_FLAGS.items():
         if flags[name]:
             got = flags[name] if isinstance(flags[name], str) else " ".join(flags[name])
@@ -59,18 +59,18 @@ def study_from_file(path: str, flags: dict[str, Any], rules: dict[str, Rule]) ->
     study = study_from(data, rules)
     for name in rules:
         if not any(table["learner"] == name for table in data["learners"]):
-            raise bad_request("A rule given with a study file", "be one of its learners", name)
+            raise bad_request("A rule given with a study file", "be one of the learners in the file", name)
     return study, changes
 
 
 def task_table(text: str) -> dict[str, Any]:
-    """Return the table of "random_walk:n_states=40,features=linear"."""
+    """Return a text such as "random_walk:n_states=40,features=linear" as the table of a task."""
     name, _, parameters = text.partition(":")
     return {"name": name} | dict(assignment(part) for part in parameters.split(",") if part)
 
 
 def assignment(text: str) -> tuple[str, Any]:
-    """Return the name and the value of "name=value"; numbers become numbers."""
+    """Return the name and the value in "name=value"; numbers and booleans are converted."""
     name, equals, value = text.partition("=")
     if not (name and equals and value):
         raise bad_request("A parameter", "be written NAME=VALUE", text)
@@ -94,7 +94,7 @@ def values_by_name(flag: str, texts: tuple[str, ...]) -> dict[str, list[float]]:
 
 
 def values_of(name: str, text: str) -> list[float]:
-    """Return the numbers of "0.1,0.3" or of "1e-3..1:13", which is 13 numbers evenly spaced in the logarithm."""
+    """Return the numbers in "0.1,0.3" or in "1e-3..1:13", which means 13 logarithmically spaced numbers."""
     numbers: list[float] = []
     wrong = bad_request(f"The values of {name!r}", "be like 0.1,0.3 or 1e-3..1:13", text)
     for part in text.split(","):
@@ -107,7 +107,7 @@ def values_of(name: str, text: str) -> list[float]:
         if dots and not (0 < first < last and steps >= 2):
             raise wrong
         if steps > MOST_SETTINGS:
-            got = Unquoted(f"{steps:,} of them")
-            raise bad_request(f"The values of {name!r}", f"be {MOST_SETTINGS:,} or fewer", got)
+            got = Unquoted(f"{steps:,} values")
+            raise bad_request(f"The values of {name!r}", f"be at most {MOST_SETTINGS:,} numbers", got)
         numbers += [first * (last / first) ** (i / (steps - 1)) for i in range(steps)] if dots else [first]
     return numbers

@@ -1,4 +1,4 @@
-"""Formats learners and tasks as text for the command line."""
+"""Learners and tasks as text for the command line."""
 
 import re
 from inspect import cleandoc, signature
@@ -11,7 +11,7 @@ from gradient_dd.learners import LEARNERS, RHO_MODES, Rule
 from gradient_dd.tasks import TASKS, Task
 
 Facts = dict[str, Any]
-MOST_DENSE = 2000  # most features for which matrices are decomposed (20 seconds)
+MOST_DENSE = 2000  # maximum number of features for which matrices are decomposed (20 seconds)
 
 
 def learner_lines() -> dict[str, str]:
@@ -103,5 +103,5 @@ def block(name: str, value: Any) -> str:
 
 
 def task_summary(name: str) -> str:
-    """Return the first sentence of a task's file."""
+    """Return the first line of the docstring of a task's file."""
     return cleandoc(modules[TASKS[name].__module__].__doc__ or "").splitlines()[0]

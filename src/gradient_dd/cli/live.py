@@ -1,4 +1,4 @@
-"""A live view of a sweep: progress bars in a terminal, a plain line every ten seconds elsewhere."""
+"""A live view of a sweep: progress bars in a terminal, otherwise a plain line every ten seconds."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,12 +15,12 @@ from gradient_dd.studies import Study
 from gradient_dd.studies.cluster import dask_executor
 from gradient_dd.studies.sweep import Progress as SweepProgress
 
-FRESH = "-fresh"  # suffix of the names of studies that run selected settings on test runs
+FRESH = "-fresh"  # suffix of the name of a study that runs selected settings on test runs
 
 
 @contextmanager
 def watched(out: str | Path, workers: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the keywords for a sweep that runs here or on a cluster, shows its progress, and prints its notices.
+    """Yield the keyword arguments of a sweep, here or on a cluster, that shows its progress and its notices.
 
     On Ctrl-C the KeyboardInterrupt says which results are kept in `out`.
     """
@@ -66,7 +66,7 @@ class LiveView(Bars):
         return f"Working; kernels compiled or loaded so far: {len(lanes.COMPILING)} …{complete}"
 
     def summary(self) -> list[str]:
-        """Return a line per study with the work done, and the total time; nothing if all was complete before."""
+        """Return a line per study with the work done, and the total time; empty if nothing had to be run."""
         lines = [
             f"{name_of(one.study)}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
             + (f", {one.diverged} settings × runs diverged" if one.diverged else "")

@@ -17,7 +17,7 @@ from gradient_dd.errors import Unquoted, bad_request, file_path, unknown
 
 FILE = "results.db"
 RUNS = 10  # default number of runs of a sweep
-OURS = (FILE, "report.html", "figures")  # one of these is in every folder that a command has written
+OURS = (FILE, "report.html", "figures")  # every folder that a command has written contains one of these
 FOLDERS = ("results", "results-quick")  # default folders of `reproduce`
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -48,10 +48,10 @@ def folder_at(value: str) -> Path:
 
 
 def checked_folder(name: str, folder: Path) -> Path:
-    """Return a folder that may be written: new, empty, or with earlier results. Raise for any other folder."""
+    """Return a folder that may be written: new, empty, or with earlier results; raise for any other folder."""
     try:
         held = [file.name for file in folder.iterdir() if not file.name.startswith(".")]
-    except OSError:  # the folder does not exist, or the later write reports the problem
+    except OSError:  # the folder does not exist, or writing will report the problem
         return folder
     if held and not set(OURS) & set(held):
         raise bad_request(
@@ -105,7 +105,7 @@ new_results_file = click.option(
 
 
 def page_path(context: click.Context, parameter: click.Parameter, value: str | None) -> Path | None:
-    """Return the path of the page to write; checked before the work, which may take minutes."""
+    """Check and return the path of the page to write, before work that may take minutes."""
     if value is None:
         return None
     page = file_path("'--report'", value)
@@ -124,7 +124,7 @@ report_page = click.option(
 
 
 def columns_by_role(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the columns by role of arguments such as "reward=r" and "observation=a,b"."""
+    """Return the columns by role, from arguments such as "reward=r" and "observation=a,b"."""
     found = {}
     for text in texts:
         role, equals, names = text.partition("=")
@@ -147,13 +147,13 @@ LOG_OPTIONS = (
         callback=columns_by_role,
         multiple=True,
         metavar="ROLE=NAME[,NAME...]",
-        help="Assign columns to a role; the roles are in the help of evaluate.",
+        help="Assign columns to a role; 'gradient-dd evaluate --help' lists the roles.",
     ),
-    click.option("--skip-bad-rows", is_flag=True, help="Omit rows with missing or impossible numbers."),
+    click.option("--skip-bad-rows", is_flag=True, help="Omit rows with missing or invalid numbers."),
     click.option(
         "--confidence", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
     ),
-    click.option("--seed", type=int, default=0, show_default=True, help="Seed of the groups of episodes."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Seed for dividing episodes into groups."),
     report_page,
     dask_address,
     as_json,
@@ -168,7 +168,7 @@ def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def loaded(what: str, place: str) -> Any:
-    """Return the object with this name from a Python file of the user."""
+    """Run the Python file of a place "FILE.py:NAME", and return the object NAME in it."""
     from gradient_dd.studies.files import load_place
 
     file, name, module = load_place(what, place)
@@ -186,7 +186,7 @@ def table(rows: Iterable[tuple[str, ...]], head: tuple[str, ...]) -> str:
 
 
 def with_interval(*numbers: float | None) -> str:
-    """Return a value with its interval; a dash for None."""
+    """Return a value with its interval as text; None becomes a dash."""
     return "{} [{}, {}]".format(*("-" if one is None else f"{one:.4g}" for one in numbers))
 
 

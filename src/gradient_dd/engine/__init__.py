@@ -1,1 +1,1 @@
-"""The engines: `reference` is written to be obviously right, `lanes` to be fast; tests hold them equal."""
+"""The engines: `reference` is simple and slow, `lanes` is fast; tests require them to give equal results."""

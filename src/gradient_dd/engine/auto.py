@@ -2,7 +2,7 @@
 
 With δ₀ the TD error of the initial weights, z features, and d = z − γz', z' being those of the next state, the sums are
 
-    A = Σ ρ z dᵀ    b = Σ ρ δ₀ z    c = Σ z²
+    A = Σ ρ z dᵀ    b = Σ ρ δ₀ z    c = Σ z²    S = Σ ρ² d dᵀ    e = Σ ρ² δ₀ d    Σ ρ² δ₀²
 
 in which step s counts s times, so that what is old and may have changed counts less. `stream/shrinkage.py` makes v and
 a share k of them, every now and then: what is predicted is the value of the initial weights plus k z·v.
@@ -48,16 +48,13 @@ class NumberPlaces(NamedTuple):
     resets: int  # how many there were
     share: int  # of the last solution
     residual: int  # of the last solution
-    weights: int  # sum of the weights in A, b and c
+    weights: int  # sum of the weights in A, b, c, S, e and first
     norms: int  # Σ max(1, ρ) ‖x‖²
     squares: int  # Σ (ρδ₀)²
     fourths: int  # Σ (ρδ₀)⁴
     block_end: int  # age at which the block of rungs ends
     first_block: int  # Σ (ρδ₀)² in that block
-    later: int  # number of transitions after the last solution was made; with u = (z − γz')·v of them
-    later_first: int  # Σ ρ²δ₀²
-    later_mixed: int  # Σ ρ²δ₀u
-    later_solved: int  # Σ ρ²u²
+    first: int  # Σ ρ²δ₀² with these weights
     errors: int  # Σ |ρδ| of what is read out
     window_begin: int  # age at which the window began
     window_squares: int  # Σ (ρδ)² in it, clipped
@@ -73,14 +70,15 @@ class AutoState(NamedTuple):
     """All that an `AutoLearner` knows. Changed in place.
 
     memory   (p, COLUMNS) of every feature, for rungs; (p, 1), the initial weights, for least squares
-    A        (k, k) the sum; k is p, or how many rungs
-    vectors  (4, k) the sums b and c, v that they were solved to last, and Σ ρδz of the present window
-    numbers  (23,) see NumberPlaces
+    A, S     (k, k) the sums; k is p, or how many rungs
+    vectors  (5, k) the sums b and c, v that they were solved to last, Σ ρδz of the present window, and the sum e
+    numbers  (20,) see NumberPlaces
     rungs    (2, rungs) multiples of the unit of step sizes, and Σ (ρδ)² of the present block; (2, 0) for least squares
     """
 
     memory: Array
     A: Array
+    S: Array
     vectors: Array
     numbers: Array
     rungs: Array
@@ -94,13 +92,13 @@ class AutoState(NamedTuple):
         numbers[[AT.next, AT.stop]] = 1.0
         if not quadratic:
             rungs[0] = MULTIPLES
-        return cls(memory, np.zeros((k, k)), np.zeros((4, k)), numbers, rungs)
+        return cls(memory, np.zeros((k, k)), np.zeros((k, k)), np.zeros((5, k)), numbers, rungs)
 
     def forget(self) -> None:
         """Forget all sums and averages. The initial weights stay, and so do the weights and step sizes of rungs."""
         lasting = self.numbers[[AT.steps, AT.norms, AT.squares, AT.fourths]]
         resets = self.numbers[AT.resets] + 1.0
-        for array in (self.A, self.vectors, self.numbers, self.rungs[1], self.memory[:, U:ETA]):
+        for array in (self.A, self.S, self.vectors, self.numbers, self.rungs[1], self.memory[:, U:ETA]):
             array[...] = 0.0
         self.numbers[[AT.steps, AT.norms, AT.squares, AT.fourths]] = lasting
         self.numbers[[AT.resets, AT.next, AT.stop]] = resets, 1.0, 1.0

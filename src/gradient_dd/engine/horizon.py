@@ -1,10 +1,10 @@
-"""The horizon of a run: its length, the points at which its error is taken, and three summaries of the errors.
+"""The horizon of a run: its length, the points at which its error is measured, and three summaries of the errors.
 
-    last100      mean of the last 100 errors: of episodes, or of single steps in a run counted in steps
-    mean_error   mean over all points
-    curve        means over at most 200 bins of points
+    last100      mean of the last 100 errors: one per episode, or one per step if the run is counted in steps
+    mean_error   mean error over all points
+    curve        mean errors in at most 200 bins of consecutive points
 
-A point is the end of an episode, or every so many steps.
+A point is the end of an episode or, in a run counted in steps, every `every`-th step.
 """
 
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ from gradient_dd.tasks import Task
 
 LAST = 100
 BINS = 200
-LONGEST = 10**15  # steps or episodes of a run: eleven days at a nanosecond a step
-DIVERGED = 1e100  # an error above this bound, or NaN, is divergence
+LONGEST = 10**15  # maximum number of steps or episodes: eleven days at a nanosecond per step
+DIVERGED = 1e100  # a run whose error exceeds this bound, or is NaN, has diverged
 
 
 class Segments(NamedTuple):
-    """A piece of a run, cut where the error is taken or the step size changes; each array (segments,).
+    """A piece of a run, divided where the error is measured or the step size changes; each array is (segments,).
 
-    end      steps from the beginning of the piece to the end of the segment
-    factor   of the schedule, during the segment
-    point    bin of the curve for the error at the end; -1 if the end is not a point
-    last     whether that error is one of the last 100
-    step     steps of the run up to the end;  episode  number of the last step's episode, from 1
+    end      number of steps from the beginning of the piece to the end of the segment
+    factor   factor of the schedule during the segment
+    point    bin of the curve for the error after the segment; -1 if its end is not a point
+    last     whether the error after the segment is one of the last 100
+    step     number of steps of the run up to the end;  episode  episode of the last step, counted from 1
     """
 
     end: Integers
@@ -43,7 +43,7 @@ class Segments(NamedTuple):
 
 @dataclass(frozen=True)
 class Horizon:
-    """Either `episodes`, with a point at the end of each, or `steps`, with a point every `every` steps."""
+    """The length of a run: `episodes` with a point at the end of each, or `steps` with a point every `every` steps."""
 
     episodes: int | None = None
     steps: int | None = None
@@ -55,7 +55,7 @@ class Horizon:
             raise bad_request("A run", "have either 'episodes' or 'steps'", got)
         for name, value in (("episodes", self.episodes), ("steps", self.steps), ("every", self.every)):
             if value is not None or name == "every":
-                plain = whole_number(f"{name!r}", value)  # for keys and files
+                plain = whole_number(f"{name!r}", value)  # a plain int, for keys and files
                 if plain > LONGEST:
                     raise bad_request(f"{name!r}", f"be {LONGEST:.0e} or less", plain)
                 object.__setattr__(self, name, plain)
@@ -65,7 +65,7 @@ class Horizon:
             raise bad_request("'every'", f"divide the number of steps ({self.steps})", self.every)
 
     def check(self, task: Task) -> None:
-        """Raise unless `task` is a Task, which has episodes if the run is counted in episodes."""
+        """Raise unless `task` is a Task and, if the run is counted in episodes, an episodic task."""
         if not isinstance(task, Task):
             raise bad_request("'task'", "be a Task, e.g. tasks.random_walk(20)", task)
         if self.episodes is not None and not task.episodic:
@@ -74,26 +74,26 @@ class Horizon:
 
     @property
     def points(self) -> int:
-        """The number of errors in the mean error and the curve."""
+        """The number of errors that the mean error and the curve summarise."""
         return self.steps // self.every if self.episodes is None else self.episodes  # type: ignore[operator]
 
     @property
     def bins(self) -> int:
-        """The number of points of the curve."""
+        """The number of bins of the curve."""
         return min(BINS, self.points)
 
     @property
     def n_last(self) -> int:
-        """The number of errors in last100: fewer than 100 in a short run."""
+        """The number of errors that last100 averages; fewer than 100 in a short run."""
         return min(LAST, self.points if self.steps is None else self.steps)
 
     def bin_of(self, point: Any) -> Any:
-        """Return the bin of the curve for a point, counted from 1."""
+        """Return the bin of the curve that contains a point; points are counted from 1."""
         return (point - 1) * self.bins // self.points
 
     def bin_sizes(self) -> Integers:
         """Return the number of points in each bin, (bins,)."""
-        first = -(-np.arange(self.bins + 1) * self.points // self.bins)  # points before each bin
+        first = -(-np.arange(self.bins + 1) * self.points // self.bins)  # number of points before each bin
         return np.diff(first)
 
     def bin_middles(self) -> Array:
@@ -102,9 +102,9 @@ class Horizon:
         return np.cumsum(sizes) - sizes / 2
 
     def cut(self, ends: Integers, length: int, steps: int, episodes: int, schedule: Schedule) -> Segments:
-        """Cut the next piece of a run, `length` steps long; `ends` counts the steps up to each end of an episode.
+        """Return the segments of the next piece of a run, which is `length` steps long or ends at the horizon.
 
-        The run has completed `steps` and `episodes` before. Segments end at the horizon.
+        `ends` counts the steps up to each end of an episode. The run has already completed `steps` and `episodes`.
         """
         if self.steps is not None:
             length = min(length, self.steps - steps)
@@ -129,10 +129,10 @@ class Horizon:
         )
 
     def _cuts(self, ends: Integers, length: int, steps: int, schedule: Schedule) -> Integers:
-        """Return where the step size changes or the error is taken, and the end of the piece."""
+        """Return the steps after which the step size changes or the error is measured, and the end of the piece."""
         if schedule.per == "step":
             return np.arange(1, length + 1)
-        steady = self.steps is not None and isinstance(schedule.function, Constant)  # nothing changes with an episode
+        steady = self.steps is not None and isinstance(schedule.function, Constant)  # an episode's end has no effect
         cuts = [ends[:0] if steady else ends, np.array([length])]
         if self.steps is not None:
             cuts += [np.arange(self.every - steps % self.every, length + 1, self.every)]
@@ -142,11 +142,11 @@ class Horizon:
 
 @dataclass(frozen=True)
 class LaneResults:
-    """The folded errors of runs of the lane engine; settings in the order given.
+    """The summarised errors of runs of the lane engine; settings are in the given order.
 
-    last100, mean_error              (runs, settings) means of errors; inf where the lane diverged
-    curve                            (runs, settings, bins) means over bins of points
-    diverged_step, diverged_episode  (runs, settings) where the error left the bound; 0 if it did not
+    last100, mean_error              (runs, settings) mean errors; inf where the lane diverged
+    curve                            (runs, settings, bins) mean errors in bins of points
+    diverged_step, diverged_episode  (runs, settings) when the error exceeded the bound; 0 if it never did
     steps                            (runs,) the number of steps made
     """
 

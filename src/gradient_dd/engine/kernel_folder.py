@@ -1,13 +1,13 @@
-"""The folder in which compiled kernels are stored between processes: files under a key, checked when they are read.
+"""The folder that stores compiled kernels between processes: one file per key, which is checked when it is read.
 
-    GRADIENT_DD_CACHE=/some/folder     store them there instead of in the user's cache folder
+    GRADIENT_DD_CACHE=/some/folder     store kernels there instead of in the user's cache folder
     GRADIENT_DD_CACHE=off              store nothing
 
-A kernel is machine code that will be run, so the folder must belong to the user and be closed to everyone else, and no
-other user may be able to replace it; it is created so, and refused otherwise. Without a usable folder every process
-compiles its kernels, and one warning says why. Every entry contains its key and a checksum: a damaged or foreign entry
-is ignored, and the kernel is compiled again. Entries are written to a temporary file and moved, so that no process
-reads half an entry. Beyond `LIMIT` the least recently used entries are removed.
+Kernels are machine code. So the folder must belong to the user, nobody else may have access to it, and no other user
+may be able to replace it; it is created with these permissions, and rejected without them. If no folder is usable,
+every process compiles its kernels, and one warning gives the reason. Every entry contains its key and a checksum: a
+damaged or foreign entry is ignored, and the kernel is compiled again. Entries are written to a temporary file and then
+moved, so no process reads half an entry. Beyond `LIMIT`, the least recently used entries are removed.
 """
 
 import os
@@ -23,16 +23,16 @@ from time import time
 VARIABLE = "GRADIENT_DD_CACHE"
 LIMIT = 256 * 2**20  # bytes
 SUFFIX, UNFINISHED = ".kernel", ".unfinished"
-NETWORKS = "networks"  # the subfolder in which JAX stores the programs of networks, in its own format
-ABANDONED = 3600.0  # seconds after which an unfinished file belongs to a dead process
+NETWORKS = "networks"  # the subfolder in which JAX stores compiled networks, in its own format
+ABANDONED = 3600.0  # age in seconds at which an unfinished file counts as abandoned
 
 
 class KernelFolderWarning(UserWarning):
-    """A kernel on disk could not be used; it is compiled again."""
+    """A warning that compiled kernels cannot be stored, or that a stored kernel cannot be used."""
 
 
 def folder() -> Path | None:
-    """Return the folder of kernels, whether it exists or not; None if storing is off, or the user has no home."""
+    """Return the kernel folder, which need not exist; None if storage is off or a required home folder is missing."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen.lower() == "off":
         return None
@@ -46,13 +46,13 @@ def folder() -> Path | None:
         else:
             cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return cache / "gradient-dd" / "kernels"
-    except RuntimeError:  # a container whose user has no home, or the home of a user who does not exist
-        refuse(f"there is no home folder for {chosen or 'this user'}. Set {VARIABLE} to a folder of yours, or to off.")
+    except RuntimeError:  # e.g. a container whose user has no home folder, or ~name of an unknown user
+        refuse(f"there is no home folder for {chosen or 'this user'}. Set {VARIABLE} to your own folder, or to off.")
         return None
 
 
 def usable_folder(make: bool = False) -> Path | None:
-    """Return the folder if it exists and is safe to use; `make` creates it."""
+    """Return the folder if it exists and is safe to use, else None; `make` creates it."""
     place = folder()
     if place is None:
         return None
@@ -63,12 +63,12 @@ def usable_folder(make: bool = False) -> Path | None:
     except FileNotFoundError:  # nothing has been stored yet
         return None
     except (OSError, RuntimeError) as error:
-        refuse(f"the folder {place} cannot be used ({error}). Set {VARIABLE} to another one, or to off.")
+        refuse(f"the folder {place} cannot be used ({error}). Set {VARIABLE} to another folder, or to off.")
         return None
     if not is_private(facts) or not stat.S_ISDIR(facts.st_mode):
-        refuse(f"the folder {place} must belong to you and be open to nobody else. Try: chmod 700 {place}")
+        refuse(f"the folder {place} must belong to you, and nobody else may have access to it. Try: chmod 700 {place}")
     elif any(map(lets_others_replace, above)):
-        refuse(f"the folder {place} must not be below one that every user may write.")
+        refuse(f"the folder {place} must not be inside a folder that every user can write to.")
     else:
         return place
     return None
@@ -76,27 +76,27 @@ def usable_folder(make: bool = False) -> Path | None:
 
 def refuse(why: str) -> None:
     """Warn, once per process, that kernels are not stored."""
-    warn_once("folder", f"Compiled kernels are not kept: {why}")
+    warn_once("folder", f"Compiled kernels are not stored: {why}")
 
 
 def is_private(facts: os.stat_result) -> bool:
-    """Return whether a file or folder belongs to this user, and no one else may read or write it."""
+    """Return whether a file or folder belongs to this user and is closed to others; always true on Windows."""
     return os.name == "nt" or (facts.st_uid == os.getuid() and not facts.st_mode & 0o077)
 
 
 def lets_others_replace(facts: os.stat_result) -> bool:
-    """Return whether every user may rename the contents of a folder, which the sticky bit of /tmp forbids."""
+    """Return whether every user may rename the contents of a folder; a sticky bit, as on /tmp, prevents this."""
     return os.name != "nt" and bool(facts.st_mode & 0o002) and not facts.st_mode & stat.S_ISVTX
 
 
 def read(key: str) -> bytes | None:
-    """Return the content under a key; None if there is none, or it may not be used."""
+    """Return the content that is stored under a key; None if there is none, or it cannot be used."""
     place = usable_folder()
     if place is None:
         return None
 
     def open_at_once(path: str, flags: int) -> int:
-        """Open a file without waiting: a FIFO of this name would wait forever."""
+        """Open a file without blocking: a FIFO of this name would block forever."""
         return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
     try:
@@ -104,10 +104,10 @@ def read(key: str) -> bytes | None:
             facts = os.fstat(file.fileno())
             text = file.read() if is_private(facts) and stat.S_ISREG(facts.st_mode) else b""
             with suppress(OSError):
-                os.utime(file.name)  # it was used now
+                os.utime(file.name)  # marks the entry as recently used
     except FileNotFoundError:
         return None
-    except OSError:  # a folder of this name, or a file that may not be read
+    except OSError:  # a folder of this name, or an unreadable file
         text = b""
     content = text[len(heading(key, b"")) :]
     if text == heading(key, content) + content:
@@ -118,11 +118,11 @@ def read(key: str) -> bytes | None:
 
 def report_damage(key: str) -> None:
     """Warn, once per process, that an entry could not be used."""
-    warn_once("damage", f"The kernel {key} in {folder()} is damaged or not ours. It is compiled again.")
+    warn_once("damage", f"The kernel {key} in {folder()} is damaged or foreign. It is compiled again.")
 
 
 def write(key: str, content: bytes) -> None:
-    """Store content under a key if that is possible, and remove the least recently used entries beyond the limit."""
+    """Store content under a key if possible, and remove the least recently used entries beyond the limit."""
     place = usable_folder(make=True)
     if place is None:
         return
@@ -149,18 +149,18 @@ def heading(key: str, content: bytes) -> bytes:
 
 
 def entries(place: Path | None, suffix: str = SUFFIX) -> list[tuple[os.stat_result, Path]]:
-    """Return the facts and the path of every entry that is a regular file."""
+    """Return the file status and the path of every entry that is a regular file."""
     found = []
     with suppress(OSError):
         kept = [*place.glob(f"*{suffix}"), *(place.glob(f"{NETWORKS}/*") if suffix == SUFFIX else ())] if place else []
         for path in kept:
-            with suppress(OSError):  # another process may remove it meanwhile
+            with suppress(OSError):  # another process may remove it in the meantime
                 found.append((path.lstat(), path))
     return [(facts, path) for facts, path in found if stat.S_ISREG(facts.st_mode)]
 
 
 def summary() -> tuple[int, int]:
-    """Return the number of stored kernels, and their bytes."""
+    """Return the number of stored kernels and their total size in bytes."""
     sizes = [facts.st_size for facts, _ in entries(folder())]
     return len(sizes), sum(sizes)
 

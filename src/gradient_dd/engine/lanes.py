@@ -1,13 +1,13 @@
-"""The lane engine: every setting of every learner on one trajectory, compiled from the same rules.
+"""The lane engine: compiled kernels run all settings of all learners together on one trajectory.
 
     run_lanes(task, settings, Horizon(episodes=20_000), runs=50)
 
-The settings of one rule, or of several rules with few settings each, are the lanes of a block, which one call of a
-compiled kernel advances. All lanes of a run see the same transitions. The bits of the result do not depend on the
-number of workers, the grouping of lanes, or the pieces in which a run is advanced.
+Each setting is a lane. The lanes of one rule, or of several rules with few settings each, form a block, which one call
+of a kernel advances. All lanes of a run see the same transitions. Results are bit-identical for any number of workers,
+any grouping of lanes, and any pieces in which a run is advanced.
 
-Lanes that have diverged cost nothing more, because their error is infinite at every later point. Between two pieces of
-a run the other lanes of a block are copied into a smaller block, as soon as that saves a strip.
+Diverged lanes are dropped, because their error is infinite at every later point: between two pieces of a run, the other
+lanes of a block are copied into a smaller block as soon as that saves a strip.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -46,15 +46,15 @@ from gradient_dd.learners import Rule, Setting
 from gradient_dd.tasks import Task
 
 CHUNK = 2**17  # steps sampled at a time: half a megabyte of outcomes
-FIRST_PIECE = 2**12  # steps after which diverged lanes are first left behind
-PER_LANE = ("w", "eta", "start", "change")  # arrays with a column for each lane, in addition to its fields
+FIRST_PIECE = 2**12  # steps after which diverged lanes are first dropped
+PER_LANE = ("w", "eta", "start", "change")  # arrays with one column per lane, in addition to the fields
 NOTHING = Segments(*(np.zeros(0, kind) for kind in (np.int64, float, np.int64, bool, np.int64, np.int64)))
-COMPILING: dict[Any, Lock] = {}  # for each kernel, the lock of the thread that compiles it
-COMPILING_GUARD = Lock()  # of COMPILING itself
+COMPILING: dict[Any, Lock] = {}  # by kernel: the lock that is held while it is compiled
+COMPILING_GUARD = Lock()  # protects COMPILING
 
 
 class LaneTask(NamedTuple):
-    """A task as input of kernels, for one rho_mode: tables, error, initial weights (p,), bins of the curve, π and μ."""
+    """The kernels' input from a task, for one rho_mode: tables, error, initial weights (p,), bins, π and μ."""
 
     table: OutcomeRows
     shape: Shape
@@ -64,16 +64,16 @@ class LaneTask(NamedTuple):
     probabilities: tuple[Array, Array]
 
     def fuses(self, rule: Rule) -> bool:
-        """Return whether the fused kernel runs a rule; the traced kernel runs the others."""
+        """Return whether the fused kernel runs a rule; the traced kernel runs all other rules."""
         return rule.is_plain and self.shape.width <= WIDEST and (self.shape.one_hot or not rule.natural)
 
 
 class Block:
-    """Lanes of one rule that one call of one kernel advances.
+    """A block of lanes with the same rule, which one call of a kernel advances.
 
-    lanes, errors  of all settings; out of date for lanes that continue in a smaller block, until `unpack` is called
-    places         (live,) the lanes that continue;  small  their lanes and errors
-    seconds        the time of the kernel, without compiling
+    lanes, errors  state of all settings; out of date for lanes that continue in a smaller block, until `unpack`
+    places         (live,) indices of the lanes that continue;  small  their lanes and errors
+    seconds        time spent in the kernel, without compilation
     """
 
     def __init__(self, settings: Sequence[Setting], lanes: int, task: LaneTask) -> None:
@@ -87,20 +87,20 @@ class Block:
         self.seconds = 0.0
 
     def _compile(self, rule: Rule, shape: Shape, terms: int) -> None:
-        """Compile the kernel; `terms` is the number of non-zeros in a row of the error."""
+        """Compile the kernel; `terms` is the number of non-zeros per row of the error."""
         with COMPILING_GUARD:
             compiling = COMPILING.setdefault((rule, shape, terms) if self.is_fused else rule, Lock())
         with compiling:  # one thread compiles, and others that need the kernel wait
             self.kernel = fused_kernel(rule, shape, terms) if self.is_fused else traced_kernel(rule)
             try:
                 self.kernel(np.zeros(1, np.int32), NOTHING, self.table, self.error, self.lanes, self.errors)
-            except Exception as error:  # Numba raises many types
+            except Exception as error:  # Numba raises exceptions of many types
                 reason = Unquoted(str(error).strip().splitlines()[-1])
                 what = f"The step of the rule {rule.name!r}"
                 raise bad_request(what, "be arithmetic on scalars that Numba can compile", reason) from error
 
     def advance(self, column: NDArray[np.int32], segments: Any) -> None:
-        """Advance the lanes over a piece of the trajectory, then leave the diverged ones behind."""
+        """Advance the lanes over a piece of the trajectory, then drop diverged lanes if that saves a strip."""
         begin = perf_counter()
         if len(self.places):
             with subnormals_flushed():
@@ -111,7 +111,7 @@ class Block:
         self.seconds += perf_counter() - begin
 
     def _leave_behind(self, gone: NDArray[np.bool_]) -> None:
-        """Continue with copies of the other lanes, padded to whole strips with copies of the last one."""
+        """Drop the lanes that are `gone`: copy the others, padded to whole strips with copies of the last lane."""
         self.unpack()
         self.places = self.places[~gone]
         if len(self.places):
@@ -123,12 +123,12 @@ class Block:
             copy_lanes((self.lanes, self.errors), columns, self.small, slice(block))
 
     def unpack(self) -> None:
-        """Copy the lanes that continue to their places in `lanes` and `errors`."""
+        """Copy the lanes of the smaller block back to their places in `lanes` and `errors`."""
         if self.small[0] is not self.lanes:
             copy_lanes(self.small, slice(len(self.places)), (self.lanes, self.errors), self.places)
 
     def weights(self, p: int) -> tuple[Array, Array]:
-        """Return w and η, (lanes, p) each; those of a diverged lane are from some later step."""
+        """Return w and η, (lanes, p) each; the weights of a diverged lane are from some step after its divergence."""
         self.unpack()
         block, count = len(self.errors.now), len(self.settings)
         w, eta = (array.reshape(-1, block)[:p, :count].T.copy() for array in (self.lanes.w, self.lanes.eta))
@@ -137,18 +137,18 @@ class Block:
 
 
 def saves_a_strip(diverged: NDArray[np.int64], width: int) -> bool:
-    """Return whether a block would be narrower without its diverged lanes; `diverged` is 0 for the others."""
+    """Return whether a block would be narrower without its diverged lanes; `diverged` is 0 for the other lanes."""
     return padded_lanes(int(np.sum(diverged == 0))) < width
 
 
 def resized(array: Any, errors: Errors, block: int) -> Any:
-    """Return zeros in place of a flat array with a column for each lane, for a block of another width."""
+    """Return zeros in the layout of a flat array with one column per lane, for a block of another width."""
     return aligned((array.size // len(errors.now) * block,), array.dtype)
 
 
 def copy_lanes(source: tuple[Lanes, Errors], columns: Any, target: tuple[Lanes, Errors], places: Any) -> None:
-    """Copy the lanes at some columns of a block to places in another block."""
-    views = []  # (rows, lanes) of every array; the fields have room for more lanes
+    """Copy the lanes in `columns` of one block to `places` in another block."""
+    views = []  # every array as (rows, lanes); the fields have space for MOST_LANES
     for lanes, errors in (source, target):
         own = [*(getattr(lanes, name) for name in PER_LANE), *errors]
         views.append([lanes.fields.reshape(-1, MOST_LANES), *(one.reshape(-1, len(errors.now)) for one in own)])
@@ -157,7 +157,7 @@ def copy_lanes(source: tuple[Lanes, Errors], columns: Any, target: tuple[Lanes, 
 
 
 class LaneRun:
-    """All settings of one run of a task, advanced together in pieces of any length."""
+    """One run of a task with all settings, which advance together in pieces of any length."""
 
     def __init__(
         self,
@@ -170,18 +170,18 @@ class LaneRun:
         run: int = 0,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """Make all blocks and compile their kernels; `check` is called before each block and may raise to stop."""
+        """Make all blocks and compile their kernels; `check` is called before each block, and may raise."""
         horizon.check(task)
         self.task, self.horizon, self.schedule = task, horizon, check_schedule(schedule)
         self.settings = check_settings(settings)
         self.sampling, self._ends = sampling, task.transitions.ends
         self._sampler = OutcomeSampler(task, seed, run, sampling)
-        self._ahead = self._sampler.take(1)  # the outcomes that are drawn and not made, at least one
+        self._ahead = self._sampler.take(1)  # outcomes that are drawn but not yet used, at least one
         self.steps = self.episodes = 0
         self.places, self.blocks = self._make_blocks(check)
 
     def _make_blocks(self, check: Callable[[], None]) -> tuple[list[list[int]], list[Block]]:
-        """Return the places of each block's lanes among the settings, and the blocks."""
+        """Return the indices of each block's settings, and the blocks."""
         groups: dict[Any, list[int]] = {}
         for place, setting in enumerate(self.settings):
             read = setting.rule.trace_arguments  # settings with the same trace parameters share their traces
@@ -207,11 +207,11 @@ class LaneRun:
 
     @property
     def done(self) -> bool:
-        """Whether the horizon is reached."""
+        """Whether the run has reached its horizon."""
         return self.steps == self.horizon.steps or self.episodes == self.horizon.episodes
 
     def advance(self, steps: int | None = None) -> None:
-        """Make so many more steps, or all to the horizon."""
+        """Make `steps` more steps, or all steps up to the horizon."""
         if steps is not None:
             whole_number("'steps'", steps)
         stop = None if steps is None else self.steps + steps
@@ -235,16 +235,16 @@ class LaneRun:
         self._ahead = column[made:]
 
     def _draw(self, length: int) -> NDArray[np.int32]:
-        """Return the outcomes of the next `length` steps, and more up to the first later one that learners see."""
+        """Return the outcomes of the next `length` steps, and of later steps up to the first that learners see."""
         column = np.concatenate([self._ahead, self._sampler.take(max(0, length + 1 - len(self._ahead)))])
         while not self.task.active[column[length:]].any():
             column = np.concatenate([column, self._sampler.take(CHUNK // 1024)])
         return column
 
     def results(self) -> LaneResults:
-        """Return the folded errors of a finished run, with one row for the run."""
+        """Return the summarised errors of a finished run, with one row for the run."""
         if not self.done:
-            raise bad_request("A run", "be finished for its results", Unquoted(f"{self.steps} steps so far"))
+            raise bad_request("A run", "finish before its results are read", Unquoted(f"{self.steps} steps so far"))
         count, bins = len(self.settings), self.horizon.bins
         last, mean_error, diverged = np.empty(count), np.empty(count), np.empty((2, count), np.int64)
         curve, sizes = np.empty((count, bins)), self.horizon.bin_sizes()[:, None]
@@ -255,7 +255,7 @@ class LaneRun:
             mean_error[places] = errors.total[:lanes] / self.horizon.points
             curve[places] = (errors.curve.reshape(bins, -1)[:, :lanes] / sizes).T
             diverged[:, places] = errors.diverged.reshape(2, -1)[:, :lanes]
-        lost = diverged[0] > 0  # no errors were taken of lanes that were left behind
+        lost = diverged[0] > 0  # dropped lanes have no errors after their divergence
         last[lost] = mean_error[lost] = np.inf
         point = diverged[1] if self.horizon.steps is None else -(-diverged[0] // self.horizon.every)
         curve[lost[:, None] & (np.arange(bins) >= self.horizon.bin_of(point)[:, None])] = np.inf
@@ -264,7 +264,7 @@ class LaneRun:
         )
 
     def costs(self) -> dict[str, tuple[float, int]]:
-        """Return the seconds of each learner's kernels and the updates of its settings, without joint rules."""
+        """Return each learner's seconds in kernels and number of updates, without blocks of joint rules."""
         costs: dict[str, tuple[float, int]] = {}
         for block in self.blocks:
             if isinstance(block.settings[0].rule, JointRule):
@@ -292,13 +292,13 @@ def run_lanes(
     workers: int | None = None,
     **how: Any,
 ) -> LaneResults:
-    """Run every setting on runs 0, 1, … of a task, by default on one thread per core, and return all errors.
+    """Run every setting on runs 0, 1, … of a task, by default on one thread per core, and return the errors.
 
-    `how` contains the schedule, the sampling and the seed of each `LaneRun`.
+    `how` contains further arguments of each `LaneRun`, such as the schedule, the sampling and the seed.
     """
     chosen = check_settings(settings)
     whole_number("'runs'", runs)
-    check_memory(f"The results of {show(runs)} runs", 8 * (horizon.bins + 5) * len(chosen) * runs, "Make fewer.")
+    check_memory(f"The results of {show(runs)} runs", 8 * (horizon.bins + 5) * len(chosen) * runs, "Use fewer runs.")
     workers = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     shares = shared_out(chosen, max(1, workers // runs))
 
@@ -315,14 +315,14 @@ def run_lanes(
 
 
 def shared_out(settings: Sequence[Setting], shares: int) -> list[list[int]]:
-    """Return the places of the settings in `shares` shares, equal rules together; few settings make fewer shares."""
+    """Divide settings into `shares` lists of indices, equal rules together; few settings make fewer lists."""
     order = sorted(range(len(settings)), key=lambda place: (settings[place].rule.name, settings[place].rho_mode))
     dealt = np.array_split(np.array(order), min(shares, -(-len(order) // MOST_LANES)))
     return [sorted(share.tolist()) for share in dealt]
 
 
 def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> LaneResults:
-    """Return the results of all (run, share) parts, which are in this order, as one."""
+    """Return the results of all parts, which are ordered by run and then by share, as one."""
     back = np.argsort(np.concatenate(shares))
 
     def gather(name: str) -> Any:
@@ -336,7 +336,7 @@ def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> Lane
 
 
 def check_settings(settings: Iterable[Setting]) -> list[Setting]:
-    """Return the settings as a list; raise unless there are one or more, and nothing else."""
+    """Return the settings as a list; raise if there are none, or if anything else is among them."""
     try:
         chosen = list(settings)
     except TypeError:  # not iterable

@@ -12,17 +12,17 @@ from gradient_dd.learners import PLAIN_SIGNALS, Rule, Setting
 
 MOVES = ("w_x", "w_next", "w_z", "eta_x", "eta_next", "eta_z", "eta_eta")
 TRACE_SIGNALS = ("z_eta", "b_eta")
-QUALITY = (  # numbers of each lane
-    *("ahead", "return", "value", "length", "wait"),  # of the return that the lane follows
+QUALITY = (  # numbers per lane
+    *("ahead", "return", "value", "length", "wait"),  # state of the return that the lane follows
     *("count", "error", "mean", "variance", "blame_weight"),
 )
-MEASURED_EVERY = 64  # steps between two measurements of δz for the projected error, whose cost is then small
-LEFT = 0.01  # of the weight of a return: with less ahead the return is complete
-FEWEST = 16  # mean lanes of a range from which on it shares a trace: a cache line in single precision
+MEASURED_EVERY = 64  # steps between measurements of δz for the projected error, so that they cost little
+LEFT = 0.01  # fraction of a return's weight: with less still ahead, the return counts as complete
+FEWEST = 16  # mean number of lanes per range at which ranges share traces: a cache line in single precision
 
 
 class GroupBounds(NamedTuple):
-    """The bounds of lanes: the scale of η, a move, an entry of a trace, and its share of the largest entry."""
+    """Bounds for lanes: on the scale of η, a move, a trace entry, and its share of the largest entry."""
 
     smallest_scale: float
     largest_scale: float
@@ -31,7 +31,7 @@ class GroupBounds(NamedTuple):
     share: float
 
 
-BOUNDS = {  # for single precision, and for double precision as in `Learner`
+BOUNDS = {  # False: single precision; True: double precision, as in `Learner`
     False: GroupBounds(1e-15, 1e15, 1e18, 1e30, 2.0**-24),
     True: GroupBounds(1e-150, 1e150, 1e150, float(np.finfo(float).max), 2.0**-53),
 }
@@ -46,16 +46,16 @@ def check_rule(rule: Rule) -> None:
     rule.check_known("The lane engine of streams", (*PLAIN_SIGNALS, *TRACE_SIGNALS), MOVES)
     if asked := sorted(rule.trace_arguments & {"alpha", "x_trace"}):
         raise BadRequestError(
-            f"The lane engine of streams does not support {rule.name}: its trace asks for {asked[0]!r} of each lane."
+            f"The lane engine of streams does not support {rule.name}: its trace uses {asked[0]!r} of each lane."
         )
 
 
 class QuestionData(NamedTuple):
-    """The numbers of n transitions. A column of a *group* serves all its lanes; a column of a *view* all its groups.
+    """The numbers of n transitions. All lanes of a *group* share a column, and so do all groups of a *view*.
 
     reward    (n, lanes);  discount, rho  (n, groups);  seen  (n, views) whether the step belongs to the question
     pi, mu    (n, groups) probabilities of the action, or (0, groups) if no trace uses them
-    factor    (n,) on alpha;  cut  (n,) whether the episode was cut after the step
+    factor    (n,) multiplies alpha;  cut  (n,) whether the episode was cut after the step
     """
 
     reward: Array
@@ -69,7 +69,7 @@ class QuestionData(NamedTuple):
 
 
 class JoinedRow(NamedTuple):
-    """The features of x or x' of one step: `length` places in order, and the values of x and of x' there."""
+    """The features of x or x' in one step: `length` sorted indices, and the values of x and of x' there."""
 
     places: Integers
     here: Array
@@ -78,10 +78,10 @@ class JoinedRow(NamedTuple):
 
 
 class LaneTraces(NamedTuple):
-    """values (traces, p, columns), the features `listed` (traces, p) where any is not zero, and their `counts`.
+    """Traces: `values` (traces, p, columns), `listed` (traces, p) features where any is not zero, and their `counts`.
 
     before   (columns, 4) discount, ratio, pi and mu of the previous transition
-    numbers  (traces, columns, most) that traces remember
+    numbers  (traces, columns, most) numbers that traces remember
     """
 
     values: Array
@@ -92,7 +92,7 @@ class LaneTraces(NamedTuple):
 
 
 class LastStep(NamedTuple):
-    """x and x' of the last step that each view saw: rows (views, p, 2), `counts` of `places`; moved (3, slots) of w."""
+    """The last step of each view: rows (views, p, 2) of x and x', `counts` of `places`; moved (3, slots) of w."""
 
     rows: Array
     places: Integers
@@ -101,7 +101,7 @@ class LastStep(NamedTuple):
 
 
 class LaneConstants(NamedTuple):
-    """start (2, slots): alpha, zeta; own parameters (…, slots), `fixed` (columns, …) for traces; only_next: ρ on x'."""
+    """Constants: start (2, slots): alpha, zeta; own parameters (…, slots), fixed (columns, …); only_next: ρ on x'."""
 
     start: Array
     own: Array
@@ -117,13 +117,13 @@ class LaneRanges(NamedTuple):
 
 
 class QuestionMemory:
-    """The weights and the traces of some lanes.
+    """The weights and the traces of the lanes of questions.
 
-    settings  of one rule, one for each lane
-    group     (lanes,) lanes of one group have the same discount, target and view, and the same setting of their trace
+    settings  one per lane, all of the same rule
+    group     (lanes,) lanes of one group have the same discount, target, view and trace parameters
     view      (groups,) groups of one view see the same steps
 
-    memory    (p, parts, slots) w and, if the rule has it, η over its scale; slots are lanes in the order of memory
+    memory    (p, parts, slots) w and, if the rule has it, η / scale; slots are lanes in the order of memory
     traces    (traces, p, columns); a column belongs to a range of lanes, or to one lane if ranges are small
     blame     (p, 1, slots) the sum of t δz;  quality  (QUALITY, slots)
     """
@@ -171,8 +171,8 @@ class QuestionMemory:
         self.steps, self.dense = 0, False
 
     def _lay_out(self, group: Integers, view: Integers, strip: int) -> None:
-        """Set the places of lanes, ranges and columns; every range begins on a cache line."""
-        range_of_group = np.arange(len(view)) if self.shared else view  # a range of lanes sees the same steps
+        """Assign lanes, ranges and columns to places in memory; every range begins on a cache line."""
+        range_of_group = np.arange(len(view)) if self.shared else view  # all lanes of a range see the same steps
         self.range_view = plain(view if self.shared else np.arange(int(view.max()) + 1), np.int64)
         of_lane = range_of_group[group]
         sizes = np.bincount(of_lane, minlength=len(self.range_view))
@@ -188,12 +188,12 @@ class QuestionMemory:
 
     @property
     def w(self) -> Array:
-        """(lanes, p) the weights; a copy."""
+        """A copy of the weights, (lanes, p)."""
         return self.memory[:, 0].T[self.slot].astype(float)
 
     @property
     def eta(self) -> Array:
-        """(lanes, p) the secondary weights; a copy."""
+        """A copy of the secondary weights, (lanes, p)."""
         if self.memory.shape[1] == 1:
             return np.zeros_like(self.w)
         return self.memory[:, 1].T[self.slot] * self.scale[self.slot][:, None]
@@ -201,14 +201,14 @@ class QuestionMemory:
     def predict(self, x: FeatureRows) -> Array:
         """Return the predictions for n rows, (n, lanes)."""
         found, w = np.zeros((len(x.begin) - 1, len(self.slot))), self.memory[:, 0]
-        with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses what is not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller rejects values that are not finite
             for t in range(len(found)):
                 cut = slice(x.begin[t], x.begin[t + 1])
                 found[t] = (x.values[cut] @ (w if x.dense else w[x.indices[cut]]))[self.slot]
         return found
 
     def advance(self, x: FeatureRows, x_next: FeatureRows, data: QuestionData) -> None:
-        """Make a step of every lane for each of n rows; a row of x_next is not read where all its discounts are 0."""
+        """Make one step of every lane for each of n rows; a row of x_next is not read if all its discounts are 0."""
         from gradient_dd.engine.kernels.compiler import subnormals_flushed
         from gradient_dd.engine.kernels.questions import questions_kernel
 

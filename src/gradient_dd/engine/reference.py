@@ -1,7 +1,7 @@
 """The reference engine: one rule, one setting, one stream, in plain NumPy that reads like the equations.
 
-It is slow and obviously right. Tests require every faster path to equal it. Products of two vectors are summed from
-left to right, so that their bits are defined: the order of NumPy's own sums depends on the machine.
+It is slow and easy to verify, and tests require every faster path to give equal results. Products of two vectors are
+summed from left to right, so that their bits are defined: the order of NumPy's own sums depends on the machine.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ def product(matrix: Array, x: Array) -> Array:
 
 
 class Before(NamedTuple):
-    """The previous transition: its discount, ratio and probabilities, or zeros where an episode starts."""
+    """The previous transition: its discount, ratio and probabilities, or zeros at the start of an episode."""
 
     discount: float
     rho: float
@@ -62,7 +62,7 @@ def trace_numbers(
 
 
 def check_sampling(rule: Rule, sampling: str) -> None:
-    """Raise if a rule with a trace would learn from independent draws, which do not follow each other."""
+    """Raise if a rule with a trace would learn from independent draws, which form no trajectory."""
     if rule.traces and sampling != "trajectory":
         raise bad_request(
             f"'sampling' for {rule.name}", "be 'trajectory', because it keeps a trace", Unquoted(repr(sampling))
@@ -79,7 +79,7 @@ KNOWN_MOVES = ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z",
 
 
 class Sample(NamedTuple):
-    """One transition, with the traces after its x; of a rule without traces z is ρ x, and b is x."""
+    """One transition, with the traces z and b after its x; rules without traces do not use z and b."""
 
     x: Array
     reward: float
@@ -110,8 +110,8 @@ def signals_of(
 class Metric:
     """The metric of a natural rule, M = (ε I + Σ x xᵀ) / (n + 1) after n observations.
 
-    `inverse` is (ε I + Σ x xᵀ)⁻¹, updated by the Sherman-Morrison formula. `times` multiplies it with a vector:
-    NumPy's own product is the fastest, `product` has defined bits.
+    `inverse` is (ε I + Σ x xᵀ)⁻¹, updated by the Sherman-Morrison formula. `times` multiplies it by a vector:
+    NumPy's own product is fastest, `product` has defined bits.
     """
 
     def __init__(self, n_features: int, ridge: float, times: Callable[[Array, Array], Array] = np.matmul) -> None:
@@ -120,7 +120,7 @@ class Metric:
         self.count = 0
 
     def observed(self, x: Array) -> "Metric":
-        """Return a metric with one more x in the mean; this one does not change."""
+        """Return the metric after one more observation x, without changing this metric."""
         v = self.times(self.inverse, x)
         taken = np.outer(v, v / (1 + dot(x, v)))
         after = copy(self)
@@ -128,7 +128,7 @@ class Metric:
         return after
 
     def observe(self, x: Array) -> None:
-        """Add one more x to the mean."""
+        """Add one more observation x to the mean."""
         after = self.observed(x)
         self.inverse, self.count = after.inverse, after.count
 
@@ -140,8 +140,8 @@ class Metric:
 class Weights:
     """w, η, the last change of w, the traces, and the metric of a natural rule.
 
-    The change w − w_prev is stored as it was added. The difference of the two w would lose it to rounding where it is
-    much smaller than w, and a step size that amplifies changes would amplify the rounding.
+    The change w − w_prev is stored as it was added. Subtracting the two weight vectors would lose a change that is much
+    smaller than w to rounding, and a step size that amplifies changes would amplify the rounding error.
     """
 
     def __init__(self, setting: Setting, initial: Array) -> None:
@@ -156,7 +156,7 @@ class Weights:
 
     @property
     def w_prev(self) -> Array:
-        """The w of one step earlier."""
+        """The weights one step earlier."""
         return self.w - self.change
 
     @w_prev.setter
@@ -175,7 +175,7 @@ class Weights:
         pi: float = 1.0,
         mu: float = 1.0,
     ) -> None:
-        """Make one step of the rule. The traces move first; all other right-hand sides use the old values.
+        """Make one step of the rule. The traces are updated first; all other right-hand sides use the old values.
 
         `pi` and `mu` are the probabilities of the action under the two policies.
         """
@@ -187,7 +187,7 @@ class Weights:
         self.before = Before(discount, rho, pi, mu) if discount else START
         none = np.zeros_like(x)
         z, b = self.traces.get("z", none), self.traces.get("b", none)
-        x_next = x_next if discount else none  # x' of a terminal is never used
+        x_next = x_next if discount else none  # x' of a terminal state is never used
         sample = Sample(x, reward, discount, x_next, rho, z, b)
         move = setting.rule.coefficients(signals_of(setting, factor, sample, self.w, eta, self.change))
 
@@ -213,11 +213,11 @@ class Weights:
 class ReferenceResults:
     """The results of a run of the reference engine.
 
-    errors       (points,) RMSVE after every episode, or after every block of steps; inf after divergence
+    errors       (points,) RMSVE after every episode, or after every `every` steps; inf after divergence
     w, eta       (p,) the final weights
     steps        the number of steps made
-    diverged_at  the step of the point at which the error was above 1e100 or NaN, or None. (In a run counted in steps
-                 the lane engine also checks the error at each of the last 100 steps.)
+    diverged_at  the step of the point at which the error exceeded 1e100 or was NaN, or None. (In a run counted in
+                 steps, the lane engine also checks the error at each of the last 100 steps.)
     """
 
     errors: Array
@@ -240,16 +240,16 @@ def run(
     run: int = 0,
     **parameters: Any,
 ) -> ReferenceResults:
-    """Run one learner with one setting on one stream of a task.
+    """Return the results of one learner with one setting on one run of a task.
 
-    Give `episodes`, with one error after each of them, or `steps`, with one error after every `every` steps.
-    `parameters` are the learner's own, e.g. alpha=0.1, kappa=1.
+    Give `episodes` to measure the error after each episode, or `steps` to measure it after every `every` steps.
+    `parameters` are the parameters of the learner, e.g. alpha=0.1, kappa=1.
     """
     setting = find(learner).setting(**parameters)
     schedule = check_schedule(schedule)
     horizon = Horizon(episodes, steps, every)
     horizon.check(task)
-    check_memory(f"The errors of {horizon.points} points", 8 * horizon.points, "Take fewer: a larger 'every'.")
+    check_memory(f"The errors of {horizon.points} points", 8 * horizon.points, "Use fewer, or a larger 'every'.")
     errors = np.full(horizon.points, np.inf)
     weights = Weights(setting, task.initial_weights)
     rows = task.row_features.toarray()

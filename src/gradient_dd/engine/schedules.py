@@ -2,10 +2,10 @@
 
     constant                1
     tapered(n0)             (n0 + 1) / (n0 + n)          the paper's, with n0 = 1000 (walk) or 2000 (Boyan)
-    Schedule(function)      a function of n of your own
+    Schedule(function)      any function of n
 
-The paper does not say whether n counts steps or episodes. We count episodes by default: with a taper per step both GTD2
-and Gradient-DD stall far from the solution. `per="step"` counts steps.
+The paper does not say whether n counts steps or episodes. We count episodes by default: with a taper per step, GTD2 and
+Gradient-DD stall far from the solution. `per="step"` counts steps.
 """
 
 import re
@@ -24,7 +24,7 @@ NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 
 @dataclass(frozen=True)
 class Schedule:
-    """alpha_n = alpha × function(n), n counting episodes or steps from 1."""
+    """A step-size schedule: alpha_n = alpha × function(n), where n counts episodes or steps from 1."""
 
     function: Callable[[int], float]
     per: str = "episode"
@@ -33,12 +33,12 @@ class Schedule:
         one_of("'per' of a schedule", self.per, PER)
         if not callable(self.function):
             raise bad_request("The function of a schedule", "be a function of n", self.function)
-        self._call(1)  # so that a function of another argument, such as len, is refused here
+        self._call(1)  # rejects a function of another argument, such as len
 
     def _call(self, n: int) -> Any:
         try:
             return self.function(n)
-        except Exception as error:  # the function is the user's, and may raise anything
+        except Exception as error:  # a user's function may raise any exception
             got = Unquoted(f"{type(error).__name__}: {error}")
             raise bad_request(
                 f"The schedule {self}", f"be a function of n that does not fail at n = {n}", got
@@ -48,7 +48,7 @@ class Schedule:
         """Return the checked factor for the n-th episode or step."""
         factor = self._call(n)
         if type(factor) is float and 0 <= factor < inf:
-            return factor  # the common case, without formatting the message
+            return factor  # the common case skips formatting the message
         return number(f"The schedule {self} at n = {n}", "be a finite number, zero or more", factor, low=0.0)
 
     def factors(self, numbers: Any) -> Any:
@@ -66,7 +66,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Constant:
-    """1 at every n."""
+    """The factor 1 at every n."""
 
     def __call__(self, n: int) -> float:
         return 1.0
@@ -77,7 +77,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Taper:
-    """(n0 + 1) / (n0 + n): 1 at n = 1, one half at n = n0 + 2."""
+    """The factor (n0 + 1) / (n0 + n): 1 at n = 1, one half at n = n0 + 2."""
 
     n0: float
 
@@ -103,7 +103,7 @@ def tapered(n0: Any, per: str = "episode") -> Schedule:
 
 
 def parse_schedule(given: str) -> Schedule:
-    """Return the schedule for a text: "constant", "tapered(1000)" or "tapered(1000) per step"."""
+    """Return the schedule that a string describes: "constant", "tapered(1000)" or "tapered(1000) per step"."""
     words = given.strip() if isinstance(given, str) else ""
     match = re.fullmatch(rf"(constant|tapered\((?P<n0>{NUMBER})\))(?: per (?P<per>episode|step))?", words)
     if not match:
@@ -112,9 +112,9 @@ def parse_schedule(given: str) -> Schedule:
 
 
 def check_schedule(schedule: Any) -> Schedule:
-    """Return a schedule, or parse it from a text; raise for anything else."""
+    """Return a schedule, after parsing it if it is a string; raise for anything else."""
     if isinstance(schedule, str):
         return parse_schedule(schedule)
     if not isinstance(schedule, Schedule):
-        raise bad_request("'schedule'", "be a Schedule or a text, e.g. 'tapered(1000)'", schedule)
+        raise bad_request("'schedule'", "be a Schedule or a string, e.g. 'tapered(1000)'", schedule)
     return schedule

@@ -1,7 +1,7 @@
-"""The memory of one learner that learns from a user's transitions, and feature rows as compiled functions read them.
+"""The memory of one learner on a user's transitions, and feature rows in the layout that compiled functions read.
 
-`stream.Learner` checks the user's data. The first call loads the compiler. Kernels take plain tuples, because Numba
-needs 1.7 µs to unpack a named one.
+`stream.Learner` checks the user's data. The first call of a kernel loads the compiler. Kernels take plain tuples,
+because Numba needs 1.7 µs to unpack a named tuple.
 """
 
 from collections.abc import Iterator
@@ -13,25 +13,25 @@ import numpy as np
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.learners import Setting
 
-PARTS = 4  # numbers of memory for a feature
-W, ETA, CHANGE, OLD = range(PARTS)  # w, η over its scale, w − w_prev, and room for the latter of the step before
-CHANGED, HALF, DENSE = range(3)  # counts: entries of `changed`; the current half of traces; whether they are dense
-EVERYWHERE = -1  # as a number of changed features: w may have changed at any feature
-LIMIT = 1e150  # a weight that would move further in one step has diverged: its square is still finite
-SCALE_RANGE = (1e-150, 1e150)  # of the common scale of η, before it is multiplied out
-PIECE = 1024  # rows that are sorted at a time, so that they are still in the cache for learning
-MOST_SORTED = 128  # features of a row up to which kernels sort it; NumPy sorts longer rows
+PARTS = 4  # numbers in memory per feature
+W, ETA, CHANGE, OLD = range(PARTS)  # w, η / scale, w − w_prev, and space for the previous w − w_prev
+CHANGED, HALF, DENSE = range(3)  # places in `counts`: entries of `changed`; current half and density of the traces
+EVERYWHERE = -1  # instead of a number of changed features: w may have changed at any feature
+LIMIT = 1e150  # a weight that moves further in one step has diverged; the square of the limit is still finite
+SCALE_RANGE = (1e-150, 1e150)  # range of the common scale of η; outside it, the scale is multiplied into η
+PIECE = 1024  # rows sorted at a time, so that learning still finds them in the cache
+MOST_SORTED = 128  # kernels sort rows of up to this many features; NumPy sorts longer rows
 CACHE_LINE = 64  # bytes
 INDEX, NUMBER = np.dtype(np.int64), np.dtype(np.float64)
 NO_INDICES = np.empty(0, np.int64)
-IN_ORDER, UNORDERED, OUTSIDE = range(3)  # the answers of `pairs_order`
+IN_ORDER, UNORDERED, OUTSIDE = range(3)  # return values of `pairs_order`
 
 
 class FeatureRows(NamedTuple):
-    """Rows of features; row t has values[begin[t]:begin[t + 1]], at these indices, in order and each once.
+    """Rows of features: row t has values[begin[t]:begin[t + 1]] at these indices, which are sorted and unique.
 
     If all rows have the same `width`, `begin` is empty, and row t begins at t × width. Dense rows have no indices.
-    An index may be repeated with a value of 0. `largest` is the largest |value|, or more.
+    An index may be repeated only with a value of 0. `largest` is an upper bound of |value|.
     """
 
     begin: Integers
@@ -46,7 +46,7 @@ class FeatureRows(NamedTuple):
         return bool(self.values.size) and not self.indices.size
 
     def row(self, t: int) -> Any:
-        """Return one row as `Learner.update` takes it: a vector, or a pair (indices, values) with every index once."""
+        """Return one row as `Learner.update` accepts it: a vector, or a pair (indices, values) with unique indices."""
         begin, end = self.begin[t : t + 2] if self.begin.size else (t * self.width, (t + 1) * self.width)
         if self.dense:
             return self.values[begin:end]
@@ -55,7 +55,7 @@ class FeatureRows(NamedTuple):
         return where[once], values[once]
 
     def part(self, begin: int, end: int) -> "FeatureRows":
-        """Return some of the rows, which all have the same width."""
+        """Return the rows from `begin` to `end`, if all rows have the same width."""
         cut = slice(begin * self.width, end * self.width)
         return self._replace(indices=self.indices[cut], values=self.values[cut])
 
@@ -75,7 +75,7 @@ class FeatureRows(NamedTuple):
 
 
 class FlatTransitions(NamedTuple):
-    """n checked transitions: rows of features of both states, (n,) numbers. x_next is not used where discount is 0.
+    """n checked transitions: feature rows of both states, and (n,) numbers. x_next is not used if the discount is 0.
 
     `layout` is the layout of the rows in memory: "rows", "pairs", "single", "dense", or "unordered" (unsorted pairs).
     """
@@ -91,7 +91,7 @@ class FlatTransitions(NamedTuple):
         return len(self.reward)
 
     def pieces(self) -> Iterator[tuple[slice, "FlatTransitions"]]:
-        """Yield the transitions in pieces with sorted rows, and the place of each; one piece if rows are sorted."""
+        """Yield (slice, transitions) for pieces with sorted rows; a single piece if the rows are already sorted."""
         if self.layout != "unordered":
             yield slice(0, len(self.reward)), self
             return
@@ -103,11 +103,11 @@ class FlatTransitions(NamedTuple):
 
 
 class TraceArrays(NamedTuple):
-    """The traces of a learner in two halves: the current one, and one in which a step makes the next.
+    """The traces of a learner in two halves: the current traces, and space in which a step computes the next ones.
 
-    before   (4,) discount, ratio and probabilities of the previous transition, 0 where an episode starts
-    numbers  (2, traces, numbers) that traces remember
-    places   (2, traces, p) where they are not zero, in order;  values  (2, traces, p);  lengths  (2, traces)
+    before   (4,) discount, ratio and probabilities of the previous transition, 0 at the start of an episode
+    numbers  (2, traces, most) numbers that traces remember
+    places   (2, traces, p) sorted indices of non-zeros;  values  (2, traces, p);  lengths  (2, traces)
     """
 
     before: Array
@@ -118,11 +118,11 @@ class TraceArrays(NamedTuple):
 
 
 class SingleMemory:
-    """The weights of one learner and its state from step to step, which kernels change.
+    """The weights of one learner and its state between steps, which kernels update in place.
 
     constants  alpha and zeta, the rule's own parameters, and whether ρ multiplies x' only
     parts      (p, PARTS) the numbers of one feature are adjacent
-    scale      (1,) of η
+    scale      (1,) the scale of η
     counts     (3,) see CHANGED
     changed    the features of x, x' and a trace at which w changed in the last step, possibly repeated
     """
@@ -147,12 +147,12 @@ class SingleMemory:
         self._tie()
 
     def _tie(self) -> None:
-        """Make the arguments that every call of a kernel takes."""
+        """Set the arguments that all kernel calls share."""
         self.state = (self.parts, self.scale, self.counts, self.changed, *self.traces)
-        self.row, self.kernels = np.empty(7), dict[bool, Any]()  # of single steps
+        self.row, self.kernels = np.empty(7), dict[bool, Any]()  # for single steps
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state of a copy: every array once."""
+        """Return the state to copy or pickle, which contains every array once."""
         return self.__dict__ | {"state": None, "row": None, "kernels": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -162,7 +162,7 @@ class SingleMemory:
         self._tie()
 
     def forget_traces(self) -> None:
-        """Clear the traces, as at the end of an episode."""
+        """Restart the traces with the next step, as after the end of an episode."""
         self.traces.before[:] = 0.0
 
     def forget_change(self) -> None:
@@ -174,7 +174,7 @@ class SingleMemory:
             change[places[:length]] = 0.0
 
     def note_change(self, *places: Any) -> None:
-        """Remember where a step moved w: the features of each direction, or a slice."""
+        """Record the features at which a step moved w; a full slice stands for all features."""
         if any(isinstance(one, slice) and one == slice(None) for one in places):
             self.counts[CHANGED] = EVERYWHERE
             return
@@ -185,8 +185,8 @@ class SingleMemory:
     def advance(self, data: FlatTransitions, columns: tuple[Any, ...], first: int) -> int:
         """Make the steps from row `first` on; return the row at which they stopped, or the number of rows.
 
-        columns  pi and mu, (n,) or (0,) if not given; the factor of the schedule, (n,) or (1,) for all rows; where an
-                 episode was cut, (n,) or (0,); and (n,) to fill with the TD errors
+        columns  pi and mu, (n,) or (0,) if not given; the factor of the schedule, (n,) or (1,) for all rows; whether
+                 the episode was cut, (n,) or (0,); and (n,) to fill with the TD errors
         """
         from gradient_dd.engine.kernels.stream import stream_kernel
 
@@ -197,8 +197,8 @@ class SingleMemory:
     def step(self, x: tuple[Any, Any], x_next: tuple[Any, Any], *numbers: float) -> float | None:
         """Make a step with two rows from `plain_rows`, and return its TD error.
 
-        Return None and change nothing if a row is not sound, or the step leaves its bounds or resets η to 0. `numbers`
-        are reward, discount, rho, pi, mu and the factor of the schedule.
+        Return None and change nothing if a row is invalid, or if the step would leave its bounds or reset η to 0.
+        `numbers` are reward, discount, rho, pi, mu and the factor of the schedule.
         """
         dense = x[0] is NO_INDICES
         if dense not in self.kernels:
@@ -232,7 +232,7 @@ def plain_rows(x: Any, x_next: Any, p: int) -> tuple[tuple[Any, Any], tuple[Any,
 
 
 def sound_rows(x: Any, x_next: Any, p: int) -> tuple[tuple[Any, Any], tuple[Any, Any]] | None:
-    """Return two feature vectors as `plain_rows` does, or None unless finite, with indices sorted and unique."""
+    """Return two feature vectors as `plain_rows` does; None unless they are finite with sorted, unique indices."""
     from gradient_dd.engine.kernels.feature_rows import rows_are_sound
 
     rows = plain_rows(x, x_next, p)
@@ -242,7 +242,7 @@ def sound_rows(x: Any, x_next: Any, p: int) -> tuple[tuple[Any, Any], tuple[Any,
 def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
     """Return an array of zeros that begins on a cache line.
 
-    NumPy aligns to 16 bytes, and a vector access that straddles two lines costs 1.3 to 1.6 times the time.
+    NumPy aligns to 16 bytes, and a vector access that straddles two lines takes 1.3 to 1.6 times as long.
     """
     size = prod(shape) * np.dtype(dtype).itemsize
     raw = np.zeros(size + CACHE_LINE, np.uint8)
@@ -251,7 +251,7 @@ def aligned(shape: tuple[int, ...], dtype: Any = np.float64) -> Any:
 
 
 def plain(array: Any, kind: Any = np.float64) -> Any:
-    """Return a contiguous, writable array: a kernel is compiled again for any other."""
+    """Return the array as a contiguous, writable one; a kernel would be compiled again for any other layout."""
     return np.require(array, kind, ["C", "W"])
 
 
@@ -264,14 +264,14 @@ def largest_value(values: Array) -> float:
 
 
 def pairs_order(indices: Integers, p: int) -> int:
-    """Return IN_ORDER or UNORDERED for the rows of (n, k) indices; OUTSIDE unless all are from 0 to p − 1."""
+    """Return IN_ORDER or UNORDERED for the rows of (n, k) indices; OUTSIDE unless all indices are from 0 to p − 1."""
     from gradient_dd.engine.kernels import feature_rows
 
     return int(feature_rows.pairs_order(indices.ravel(), indices.shape[1], p))
 
 
 def columns_are_sound(reward: Array, discount: Array, rho: Array) -> bool:
-    """Return whether rewards are finite, discounts in [0, 1], and ratios finite and not negative; (n,) each."""
+    """Return whether rewards are finite, discounts in [0, 1], and ratios finite and non-negative; (n,) each."""
     from gradient_dd.engine.kernels import feature_rows
 
     return bool(feature_rows.columns_are_sound(reward, discount, rho))

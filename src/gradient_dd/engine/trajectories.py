@@ -1,12 +1,12 @@
-"""Trajectories: task + seed + run -> one integer column, the outcome of every step.
+"""Trajectories: the outcome of every step, as one integer column for a task, a seed and a run.
 
 An outcome is a row of the task's table, so it determines state, action, next state, reward, ratio, and whether the
-episode ended. The column depends on (seed, the task's dynamics, sampling, run) only, not on the learner or the pieces.
+episode ended. The column depends only on seed, task dynamics, sampling and run, not on learners or pieces.
 
-Every step uses exactly one random word. The next draw is from the outcomes of the state just entered or, after the end
-of an episode, from the first outcomes of a new one, including the start distribution. With sampling="iid" every draw is
-from d(s) μ(a|s) P(s'|s,a), as the paper's theorem assumes (A1); an episode ends, as along a trajectory, with a
-transition into a terminal. Probabilities are exact to 2⁻³², and rounded up if they would vanish.
+Every step uses exactly one random word. It draws from the outcomes of the state just entered or, after the end of an
+episode, from the first outcomes of a new episode, including the start distribution. With sampling="iid", every step
+draws from d(s) μ(a|s) P(s'|s,a), as the paper's theorem assumes (A1); an episode ends, as along a trajectory, with a
+transition into a terminal state. Probabilities are exact to 2⁻³², and rounded up if they would vanish.
 """
 
 from collections.abc import Callable
@@ -39,13 +39,13 @@ class Alias(NamedTuple):
 
 
 class OutcomeSampler:
-    """The outcomes of one run, taken in pieces of any length."""
+    """A sampler of the outcomes of one run, in pieces of any length."""
 
     def __init__(self, task: Task, seed: int = 0, run: int = 0, sampling: str = "trajectory") -> None:
         seed, run = whole_number("'seed'", seed, at_least=0), whole_number("'run'", run, at_least=0)
         one_of("'sampling'", sampling, SAMPLINGS)
         self._tables = alias_tables(task, sampling)
-        self._group = len(self._tables.first) - 1  # of the next draw; the last group begins an episode
+        self._group = len(self._tables.first) - 1  # group of the next draw; the last group begins an episode
         dynamics = [int(task.digest[:8], 16), int(task.digest[8:], 16), SAMPLINGS.index(sampling)]
         self._words = np.random.PCG64DXSM(np.random.SeedSequence(seed, spawn_key=(*dynamics, run)))
 
@@ -73,7 +73,7 @@ def draw(words, group, tables, column):
 
 
 def find_ends(column, ends, places):
-    """Fill `places`, longer by one than `column`, with the steps up to each end of an episode; return their number."""
+    """Fill `places`, one longer than `column`, with the steps up to each end of an episode; return their number."""
     count = 0
     for t in range(len(column)):
         places[count] = t + 1
@@ -83,7 +83,7 @@ def find_ends(column, ends, places):
 
 @cache
 def compiled(function: Callable[..., Any]) -> Any:
-    """Return a function of this file compiled; importing the file alone does not load the compiler."""
+    """Return a compiled function of this file; only the first call loads the compiler."""
     from gradient_dd.engine.kernels.compiler import kept
 
     return kept(nogil=True)(function)
@@ -97,7 +97,7 @@ def ends_in(column: NDArray[np.int32], ends: Booleans) -> Integers:
 
 @lru_cache(maxsize=16)
 def alias_tables(task: Task, sampling: str) -> Alias:
-    """Return the tables of a task: for "trajectory" a group per state and one for the start, for "iid" one."""
+    """Return the tables of a task: one group per state and one for the start, or for "iid" a single group."""
     outcome = task.outcomes
     likely = task.behaviour[outcome.state, outcome.action] * outcome.probability
     row = task.row[outcome.state]
@@ -106,7 +106,7 @@ def alias_tables(task: Task, sampling: str) -> Alias:
         weights = [task.visits[row] * likely]
         after = np.zeros(len(row), np.int64)
     else:
-        cuts = np.searchsorted(row, np.arange(1, task.n_states))  # outcomes stand in the order of their states
+        cuts = np.searchsorted(row, np.arange(1, task.n_states))  # outcomes are sorted by state
         groups = [*np.split(np.arange(len(row)), cuts), np.flatnonzero(task.start[outcome.state])]
         weights = [*np.split(likely, cuts), (task.start[outcome.state] * likely)[groups[-1]]]
         after = task.transitions.next_row
@@ -126,7 +126,7 @@ def alias_tables(task: Task, sampling: str) -> Alias:
 
 
 def _vose(weight: Array) -> tuple[Array, Integers]:
-    """Return thresholds and aliases so that entry i is kept with keep[i], else replaced by other[i]."""
+    """Return `keep` and `other`: entry i is kept with probability keep[i], else replaced by other[i]."""
     keep = weight * (len(weight) / weight.sum())
     other = np.arange(len(weight))
     small = list(np.flatnonzero(keep < 1))
@@ -137,5 +137,5 @@ def _vose(weight: Array) -> tuple[Array, Integers]:
         keep[high] -= 1 - keep[low]
         if keep[high] < 1:
             small.append(large.pop())
-    keep[small + large] = 1.0  # what is left differs from 1 by rounding alone
+    keep[small + large] = 1.0  # the remaining entries differ from 1 only by rounding
     return keep, other

@@ -1,4 +1,4 @@
-"""A claim as the page shows it: its chips, sentences, forest plots and tables, under each way of tuning."""
+"""The view of a claim on the page: chips, sentences, forest plots and tables, under each way of tuning."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +31,7 @@ from gradient_dd.report.figure import GREEK
 from gradient_dd.report.forest import SHAPES, Forest, ForestRow, Mark
 from gradient_dd.report.svg import PlotAxis
 
-CHIPS = {  # by verdict: the class and the sign of a chip, and the words beside a count
+CHIPS = {  # by verdict: the class and the sign of a chip, and the words after a count
     "holds": ("y", "✓", "hold"),
     "partly holds": ("m", "◐", "partly hold"),
     "does not hold": ("n", "✗", "do not hold"),
@@ -58,17 +58,17 @@ Signs = list[tuple[str, ...]]
 
 
 def marked(text: str) -> str:
-    """Return a sentence for a page: numbers do not break, and the word that begins each clause is marked."""
+    """Return a sentence as HTML: numbers do not wrap, and the word that begins each clause is highlighted."""
     nice = escape(text).replace(" = ", "\xa0=\xa0").replace(" times", "\xa0times").replace("limit ", "limit\xa0")
     return CLAUSE.sub(lambda at: f'{at[1]}<b class="{CLASSES.get(at[2].lower(), "u")}">{at[2]}</b>', nice)
 
 
 def claim_view(verdict: ClaimVerdict, folder: Path, linked: Collection[str]) -> dict[str, Any]:
-    """Return a claim as the page shows it; `linked` are the figures that are not in sight at first."""
+    """Return the view of a claim on the page; `linked` are the figures that the page does not show at first."""
     every = [one for way in WAYS for one in comparisons_of(verdict, way)]
     asked = list(dict.fromkeys(one.tuning for one in verdict.judgements))
     missing = [f"t-{way.key}" for way in WAYS if way.tuning not in asked]
-    note = []  # about ways of tuning under which the claim is not judged
+    note = []  # names ways of tuning under which the claim is not judged
     if verdict.source == "time":
         note = [("", "depends on the machine; not counted")]
     elif missing and every[0].kind != "exact":
@@ -83,7 +83,7 @@ def claim_view(verdict: ClaimVerdict, folder: Path, linked: Collection[str]) -> 
         "figure": verdict.figure if verdict.figure in linked else "",
         "level": f"{100 * (every[0].level if every else 0.95):.3g}",
         "note": note,
-        "also": [  # ways of tuning that the page's control does not have
+        "also": [  # ways of tuning that the page's control does not offer
             (upper(tuning), sentence(compared(one for one in verdict.judgements if one.tuning == tuning)))
             for tuning in asked
             if tuning not in {way.tuning for way in WAYS}
@@ -92,7 +92,7 @@ def claim_view(verdict: ClaimVerdict, folder: Path, linked: Collection[str]) -> 
 
 
 def chip(verdict: ClaimVerdict, way: Way) -> dict[str, Any]:
-    """Return the verdict under a way of tuning with its counts, and the paper's where it differs."""
+    """Return the verdict under a way of tuning with its counts, and the verdict under the paper's if it differs."""
     word, first = word_of(verdict, way), word_of(verdict, WAYS[0])
     look, mark, _ = CHIPS[word]
     held, unsure, lost = counts = tally(comparisons_of(verdict, way))
@@ -104,7 +104,7 @@ def chip(verdict: ClaimVerdict, way: Way) -> dict[str, Any]:
 
 
 def details(some: Sequence[Comparison], folder: Path) -> dict[str, Any]:
-    """Return a table of comparisons, the edges of grids, and the files that have the numbers."""
+    """Return a table of comparisons, the settings at edges of grids, and the files that contain the numbers."""
     goals = len({one.tuned_for for one in some}) > 1
     used = dict.fromkeys(name for one in some for name in one.study.split(", ") if name)
     files = [f"{kind}-{name}.csv" for name in used for kind in ("fresh", "runs")]
@@ -133,18 +133,18 @@ def detail(one: Comparison, goals: bool) -> tuple[str, ...]:
 
 
 def setting_words(side: Mapping[str, Any] | None) -> str:
-    """Return a learner with its setting."""
+    """Return the name of a learner and its setting in words."""
     if not side or "values" not in side:
         return str((side or {}).get("label", ""))
     varied = ", ".join(f"{GREEK.get(name, name)} {value:.3g}" for name, value in side["values"].items())
     return f"{side['label'].partition(',')[0]} {varied}"
 
 
-# Its forest plots ----------------------------------------------------------------------------------------------------
+# Forest plots --------------------------------------------------------------------------------------------------------
 
 
 def axis_title(one: Comparison) -> str:
-    """Return what the axis of a comparison shows."""
+    """Return the title of the axis of a comparison."""
     if title := TITLES.get(frame(one)):
         return title
     noun = NOUNS.get(one.measure, "error")
@@ -154,11 +154,11 @@ def axis_title(one: Comparison) -> str:
 
 
 def common_axis(comparisons: Sequence[Comparison]) -> PlotAxis:
-    """Return the axis of all comparisons of a claim, whatever the way of tuning."""
+    """Return one axis for all comparisons of a claim, under every way of tuning."""
     first = comparisons[0]
     if first.kind == "count":
         return PlotAxis(-4.0, 4.0, linear=True)
-    reach = 1e4 if first.kind == "share" else 100.0  # how far from the limit the axis goes
+    reach = 1e4 if first.kind == "share" else 100.0  # how far from the limit the axis extends
     found = [one for each in comparisons for one in (each.low, each.high, each.estimate) if one > 0 and isfinite(one)]
     low = max(min([*found, first.bound / 1.6]), first.bound / reach)
     high = min(max([*found, first.bound * 1.6]), first.bound * reach)
@@ -166,7 +166,7 @@ def common_axis(comparisons: Sequence[Comparison]) -> PlotAxis:
 
 
 def shown_value(one: Comparison) -> tuple[str, str]:
-    """Return the number beside a mark, an interval where that is wide, and the words of its title."""
+    """Return the text next to a mark, which is the interval if that is wide, and the text of its tooltip."""
     interval = f"{number(one.low)} to {number(one.high)}"
     if one.kind == "count":
         return f"{one.estimate:+.0f}".replace("-", "−"), interval
@@ -177,7 +177,7 @@ def shown_value(one: Comparison) -> tuple[str, str]:
 
 
 def sign_of(names: tuple[str, ...], signs: Signs) -> int:
-    """Return the sign of a variant: for Baird's counterexample always the same, else in order."""
+    """Return the number of a variant's sign: fixed for Baird's counterexample, else its place in `signs`."""
     text = " ".join(names)
     if "weights" in text or "steps" in text:
         return 4 if "steps" in text else 2 * ("random" in text) + ("bootstrap" in text)
@@ -185,7 +185,7 @@ def sign_of(names: tuple[str, ...], signs: Signs) -> int:
 
 
 def forest(statement: str, every: Sequence[Comparison], some: Sequence[Comparison]) -> str:
-    """Return the plot of comparisons of one way of tuning, on the axis of every way; empty for exact statements."""
+    """Return the plot of the comparisons of one way of tuning, with the axis of `every`; empty if they are exact."""
     if not some or every[0].kind == "exact":
         return ""
     rows, axis = [factors(one) for one in some], common_axis(every)
@@ -193,7 +193,7 @@ def forest(statement: str, every: Sequence[Comparison], some: Sequence[Compariso
     facet = "tuned_for" if many["tuned_for"] else "ratios" if many["ratios"] else ""
     marking = [name for name in ("measure", *DETERMINED) if many[name]]
     if facet == "tuned_for" and marking == ["measure"] and len({(r["measure"], r[facet]) for r in rows}) == 2:
-        marking = []  # the measure is what was tuned for
+        marking = []  # the measure is also the goal of tuning
     facets = values(rows, facet) if facet else [""]
     signs: Signs = list(dict.fromkeys(tuple(row[name] for name in marking) for row in rows))
     labels = [row_labels(row, rows, many) for row in rows]
@@ -221,7 +221,7 @@ def forest(statement: str, every: Sequence[Comparison], some: Sequence[Compariso
 
 
 def row_labels(row: Row, rows: list[Row], many: dict[str, bool]) -> tuple[str, str]:
-    """Return the group of a row and its label in it."""
+    """Return the group of a row, and its label within the group."""
     letter, size = row["size"]
     several = letter and len({one["size"][0] for one in rows}) > 1
     text = (f"{letter} = {size}" if several else size).replace(" to ", "→")
@@ -236,7 +236,7 @@ def row_labels(row: Row, rows: list[Row], many: dict[str, bool]) -> tuple[str, s
 
 
 def forest_row(group: str, label: str, found: list[list[tuple[Comparison, Mark]]], single: bool) -> ForestRow:
-    """Return a row of the table."""
+    """Return a row of the forest plot."""
     marks = [[mark for _, mark in each] for each in found]
     if single:
         ((one, mark),) = found[0]
@@ -248,7 +248,7 @@ def forest_row(group: str, label: str, found: list[list[tuple[Comparison, Mark]]
 
 
 def key_of(signs: Signs, marking: list[str], title: str) -> str:
-    """Return the key to the signs of a plot, or the title of its axis; empty where other places have them."""
+    """Return the key to the signs of a plot, or the title of its axis; empty if the page shows them elsewhere."""
     if "start" in marking:
         return ""
     if len(signs) > 1:
@@ -261,6 +261,6 @@ def key_of(signs: Signs, marking: list[str], title: str) -> str:
 
 
 def sign(place: int) -> str:
-    """Return a sign of the plots."""
+    """Return a sign of the plots as SVG."""
     look = ' class="h"' if place >= len(SHAPES) else ""
     return f'<svg viewBox="-7 -6 14 12" aria-hidden="true"{look}><use href="#m{SHAPES[place % 4]}"/></svg>'

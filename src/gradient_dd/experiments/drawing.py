@@ -18,15 +18,15 @@ from gradient_dd.report.figure import Drawing, Figure, panels_of
 from gradient_dd.report.study_figure import draw, header_file
 from gradient_dd.studies.results import Results
 
-FEW = 4  # figures of studies up to which starting processes takes longer than drawing
+FEW = 4  # for fewer figures of studies, starting processes takes longer than drawing
 
 
 @dataclass(frozen=True)
 class Picture:
     """A picture to make in a folder: `draw` writes NAME.svg and NAME.png there.
 
-    mark      the sources of the picture: a file that ends with this mark is kept
-    parts     other files that are drawn with it
+    mark      a fingerprint of the picture's sources: an SVG that ends with it is up to date
+    parts     other files that `draw` writes
     slow      whether drawing takes seconds
     """
 
@@ -37,7 +37,7 @@ class Picture:
     slow: bool = False
 
     def is_drawn(self, folder: Path) -> bool:
-        """Return whether all files of the picture are there, and the SVG ends with its mark."""
+        """Return whether all files of the picture exist, and the SVG ends with its mark."""
         svg, png = (folder / f"{self.name}.{ending}" for ending in ("svg", "png"))
         there = all(file.is_file() for file in (svg, png, *(folder / one for one in self.parts)))
         return there and svg.read_text(encoding="utf-8").endswith(f"<!-- {self.mark} -->\n")
@@ -69,7 +69,7 @@ def draw_drawing(drawing: Drawing, folder: Path) -> None:
 
 
 def named_function(path: str) -> Callable[..., Any]:
-    """Return the function of "module:name", imported only now."""
+    """Return the function that "module:name" stands for, importing its module only now."""
     module, _, name = path.partition(":")
     function: Callable[..., Any] = getattr(import_module(module), name)
     return function
@@ -83,7 +83,7 @@ def draw_all(pictures: Sequence[Picture], folder: Path) -> list[Path]:
 
 @contextmanager
 def drawn_meanwhile(pictures: Sequence[Picture], folder: Path, gently: bool = False) -> Iterator[list[Path]]:
-    """Draw pictures on all cores while the body runs; yield the paths of the SVGs, which all exist at its end.
+    """Draw pictures on all cores while the body runs; yield the paths of the SVGs, which all exist afterwards.
 
     `gently` lowers the priority of drawing below that of the body.
     """
@@ -106,7 +106,7 @@ def drawn_meanwhile(pictures: Sequence[Picture], folder: Path, gently: bool = Fa
             yield paths
             for done in going:
                 done.result()
-        except BaseException:  # Ctrl-C too: nobody waits for these drawings any more
+        except BaseException:  # Ctrl-C too: nothing needs these drawings any more
             for child in active_children():
                 if child not in others:
                     child.terminate()
@@ -123,12 +123,12 @@ def ignore_interrupts(gently: bool) -> None:
 
 
 def made_from(*parts: Any) -> str:
-    """Return a mark of everything that a picture depends on: the code of this package, and its parts."""
+    """Return a mark of everything that a picture depends on: the code of this package, and `parts`."""
     return f"made from {fingerprint(code_mark(), *parts)}"
 
 
 @cache
 def code_mark() -> str:
-    """Return a mark of the code of this package."""
+    """Return the digests of all source files of this package."""
     package = Path(gradient_dd.__file__).parent
     return "".join(digest(file.read_text(encoding="utf-8")) for file in sorted(package.rglob("*.py")))

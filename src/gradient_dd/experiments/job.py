@@ -1,4 +1,4 @@
-"""The scale of a reproduction, and one call of it.
+"""The scale of a reproduction, and the description of one call.
 
 A folder of results holds results.db, figures/NAME.{svg,png}, tables/NAME.csv, claims.json, scale.json, report.html and
 play.html.
@@ -29,9 +29,9 @@ OnNotice = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Scale:
-    """Number of runs, and of episodes of each run; None stands for the paper's number.
+    """The number of runs, and of episodes per run; None stands for the paper's number.
 
-    A first look, before all runs, leaves out studies that have too few runs to take a small share of.
+    A first look, before all runs, leaves out searches, and companions of which its share is less than one run.
     """
 
     runs: int | None = None
@@ -46,8 +46,8 @@ class Scale:
     def of(self, study: Study) -> Study:
         """Return a study at this scale.
 
-        `runs` counts runs of the full scale: a study with fewer runs gets fewer in proportion, at least one. Studies
-        that are counted in steps get ten steps for each episode, and longer ones more in proportion.
+        `runs` refers to studies with the paper's number of runs; a study with fewer runs gets proportionally fewer, at
+        least one. A study of 200,000 steps gets ten steps for each episode, a longer study proportionally more.
         """
         runs = study.runs if self.runs is None else max(1, study.runs * self.runs // RUNS)
         if self.episodes is None:
@@ -59,7 +59,7 @@ class Scale:
 
     @property
     def note(self) -> str:
-        """The warning that numbers of a smaller scale carry; empty at the full scale."""
+        """The warning that is shown with results of a smaller scale; empty at the full scale."""
         parts = [
             f"{own:,} of {full:,} {name}"
             for name, own, full in (("runs", self.runs, RUNS), ("episodes", self.episodes, WALK_EPISODES))
@@ -69,16 +69,16 @@ class Scale:
 
     @property
     def folder(self) -> Path:
-        """The folder of results at this scale, unless another is named."""
+        """The default folder of results at this scale."""
         return Path("results-quick" if self.note else "results")
 
 
 @dataclass(frozen=True)
 class Job:
-    """One call of a reproduction: the wanted figures, all by default, the folder, the scale, and how to run.
+    """One call of a reproduction: the names of figures (() for all), the folder, the scale, and how to run.
 
-    how            keywords of `run_all`; without them results are only read
-    minutes_left   returns the time that the other runs take, for the page of a first look
+    how            keywords of `run_all`; None to read stored results only
+    minutes_left   returns the minutes that the other runs will take, for the page of a first look
     """
 
     names: tuple[str, ...]
@@ -89,29 +89,29 @@ class Job:
     minutes_left: Callable[[], int] | None = None
 
     def leaves_out(self, study: Study) -> bool:
-        """Return whether a first look leaves out a companion: a search, or a study whose share is less than a run."""
+        """Return whether a first look leaves out a study: a search, or a study whose share is less than one run."""
         too_few = study.runs * (self.scale.runs or 0) < RUNS
         return self.scale.is_first_look and (isinstance(study, SearchStudy) or too_few)
 
     @property
     def store(self) -> Path:
-        """The results file."""
+        """The path of the results file."""
         return self.folder / STORE
 
     @property
     def figures(self) -> list[Figure]:
-        """The wanted figures of studies."""
+        """The requested figures of studies."""
         return [one for name, one in FIGURES.items() if not self.names or name in self.names]
 
     @property
     def drawings(self) -> list[Drawing]:
-        """The wanted drawings."""
+        """The requested drawings."""
         return [one for name, one in DRAWINGS.items() if not self.names or name in self.names]
 
     def results(self, studies: Sequence[Study], what: str = "") -> list[Results]:
-        """Return the results of studies: run what the store lacks, or raise where nothing may run.
+        """Return the results of studies: run missing results, or raise if this job only reads results.
 
-        `what` names the studies in the sentence about this stage. Settings that studies share count in each of them.
+        `what` names the studies in the message about this stage, which counts shared settings in each of them.
         """
         begin = perf_counter()
         if self.how is not None:
@@ -131,7 +131,7 @@ class Job:
 
 
 def write_text(file: Path, text: str) -> None:
-    """Write a text with its line ends unchanged; make the folder if necessary."""
+    """Write a text with unchanged line endings; create the folder if necessary."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(text.encode("utf-8"))
 
@@ -142,7 +142,7 @@ def write_scale(folder: Path, scale: Scale, record: Mapping[str, Any] | None = N
 
 
 def read_scale(folder: Path) -> tuple[Scale | None, dict[str, Any]]:
-    """Return what `write_scale` wrote; None and an empty record for a folder without results of a reproduction."""
+    """Return the scale and the record that `write_scale` wrote; None and {} for a folder without a reproduction."""
     file = folder / SCALE
     if not file.is_file():
         return None, {}

@@ -1,5 +1,5 @@
-// The page works without this: it keeps the choice of tuning in the address, tells it to screen readers, opens the
-// details that a link leads into, and chooses the figure that a claim names.
+// The page works without this script. It keeps the choice of tuning in the address, announces it to screen readers,
+// opens the details that contain the target of a link, and selects the figure that a claim names.
 "use strict";
 (() => {
   const radios = document.querySelectorAll("input[name=tuning]"), say = document.getElementById("say");

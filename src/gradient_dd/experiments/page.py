@@ -1,7 +1,7 @@
-"""The report: what its template shows, made from verdicts, evidence and pictures.
+"""The report: the content of its template, made from verdicts, evidence and pictures.
 
-What depends on the way of tuning is written once for each way, or once for several where it is the same, with the
-classes t-p, t-a and t-f; the page's one control shows one of them.
+Content that depends on the way of tuning is written once for each way, or once for several ways if it is the same, with
+the classes t-p, t-a and t-f. The control of the page shows one way.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,13 +40,13 @@ from gradient_dd.studies import intervals
 from gradient_dd.studies.study import provenance
 
 SHORTER = {" ratios": "", "ρ on the ": "", " sample": "", " initial weights": "", "the paper's": "paper’s"}
-OTHER = "The figure keeps the paper’s tuning: it has no other."
-NO_GRID = "A search tries no grid of step sizes, so only learning curves are shown."
-Shown = tuple[list[Panel], bool]  # the panels of a figure, and whether their learning curves are of test runs
+OTHER = "This figure always shows the paper’s tuning."
+NO_GRID = "A search uses no grid of step sizes, so only learning curves are shown."
+Shown = tuple[list[Panel], bool]  # the panels of a figure, and whether their learning curves show test runs
 
 
 def counted(verdicts: Sequence[ClaimVerdict]) -> Switched:
-    """Return counts by verdict: class, sign, number and words."""
+    """Return the count of each verdict: class, sign, number and words."""
     return switched(
         lambda way: [
             (*CHIPS[word][:2], count, CHIPS[word][2]) for word, count in counts(verdicts, way).items() if count
@@ -55,7 +55,7 @@ def counted(verdicts: Sequence[ClaimVerdict]) -> Switched:
 
 
 def explained(verdicts: Sequence[ClaimVerdict], way: Way) -> str:
-    """Return what a way of tuning is, and the number of settings of each learner on the first task of the paper."""
+    """Return the explanation of a way of tuning, with the number of settings per learner on the random walk."""
     first = [one for one in verdicts if one.section and one.section == verdicts[0].section]
     found: dict[str, int] = {}
     for one in compared(j for v in first for j in v.judgements if j.tuning == way.tuning):
@@ -72,7 +72,7 @@ def explained(verdicts: Sequence[ClaimVerdict], way: Way) -> str:
 
 
 def by_size(section: Section, verdicts: Mapping[str, ClaimVerdict], way: Way) -> list[tuple[str, str]]:
-    """Return small plots of errors over size: title and SVG."""
+    """Return small plots of errors against task size: title and SVG."""
     found = []
     for title, measure, claims in section.by_size:
         points: dict[str, dict[int, float]] = {}
@@ -93,7 +93,7 @@ def by_size(section: Section, verdicts: Mapping[str, ClaimVerdict], way: Way) ->
 
 
 def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> dict[str, Any] | None:
-    """Return which claims hold under which variant; where the place of ρ makes no difference, under both."""
+    """Return the verdicts by variant and claim; a verdict that does not depend on the place of ρ counts for both."""
     found: dict[tuple[str, ...], dict[str, list[Comparison]]] = {}
     for verdict in verdicts:
         for one in comparisons_of(verdict, way):
@@ -120,7 +120,7 @@ def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> dict[str, Any] 
 def section_facts(
     section: Section, job: Job, evidence: ByStudy, verdicts: Sequence[ClaimVerdict], views: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what a section shows."""
+    """Return the content of a section."""
     own = [one for one in verdicts if one.section == section.name]
     shown, folder = [one for one in job.figures if one.section == section.name], job.folder / "figures"
     parts = [tab for one in shown for tab in figure_tabs(one, job, evidence)]
@@ -147,7 +147,7 @@ def section_facts(
 
 
 def banner(job: Job) -> dict[str, Any] | None:
-    """Return the mark of a page of few runs: what is missing, and how long it takes; None at the full scale."""
+    """Return the banner of a page of few runs: missing studies and remaining time; None at the full scale."""
     if not job.scale.note:
         return None
     left_out = [name for name, one in STUDIES.items() if job.leaves_out(one)]
@@ -167,13 +167,13 @@ def banner(job: Job) -> dict[str, Any] | None:
 
 
 def page_text(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict], statements: Sequence[Any]) -> str:
-    """Return the report."""
+    """Return the HTML of the report."""
     judged = [one for one in verdicts if one.judgements]
     own = published(judged)
     has_data = {one.tuning for verdict in own for one in verdict.judgements}
     enabled = [way for way in WAYS if way.tuning in has_data]
     figures = [[one.name for one in job.figures if one.section == section.name] for section in SECTIONS]
-    linked = {name for names in figures for name in names[1:]}  # the first figure of a section is in sight
+    linked = {name for names in figures for name in names[1:]}  # the first figure of a section is visible
     views = {one.claim: claim_view(one, job.folder, linked) for one in judged}
     sections = [section_facts(section, job, evidence, judged, views) for section in SECTIONS]
     in_sections = [(section, [one for one in own if one.section == section.name]) for section in SECTIONS]
@@ -209,7 +209,7 @@ def page_text(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict], stateme
 def told_answers(
     job: Job, verdicts: Sequence[ClaimVerdict], enabled: Sequence[Way], way: Way
 ) -> list[tuple[Answer, str, str]]:
-    """Return the answers under a way of tuning, with the word as the page says it, and the words of other ways."""
+    """Return the answers under a way of tuning, each with the word on the page and the words of other ways."""
     told = []
     others = [(other.label, answers(verdicts, job.scale, other)) for other in enabled if other != way]
     for place, one in enumerate(answers(verdicts, job.scale, way)):
@@ -223,9 +223,9 @@ def told_answers(
 
 
 def figure_tabs(figure: Figure, job: Job, evidence: ByStudy) -> list[dict[str, Any]]:
-    """Return the tabs of a figure: one, or one for each value of the parameter that it is split by.
+    """Return the tabs of a figure: one, or one for each value of the parameter that splits it.
 
-    A tab shows pictures, legend and caption under each way of tuning, and a note where a figure does not have it.
+    A tab shows pictures, legend and caption under each way of tuning, and a note if the figure lacks that way.
     """
     found = {way: panels_under(figure, evidence, way) for way in WAYS}
     unit = "episodes" if STUDIES[figure.study].episodes else "steps"
@@ -250,7 +250,7 @@ def figure_tabs(figure: Figure, job: Job, evidence: ByStudy) -> list[dict[str, A
 
 
 def caption(figure: Figure, is_tested: bool, has_alphas: bool) -> str:
-    """Return what a figure shows."""
+    """Return the caption of a figure."""
     lead = f"Paper’s {figure.source}." if figure.source else "Not in the paper."
     above = f"Top: {'final' if figure.measure == 'last100' else 'mean'} error on tuning runs. " if has_alphas else ""
     below = f"{'Bottom: l' if has_alphas else 'L'}earning curves at the best setting{', on test runs' * is_tested}."
@@ -258,9 +258,9 @@ def caption(figure: Figure, is_tested: bool, has_alphas: bool) -> str:
 
 
 def panels_under(figure: Figure, evidence: ByStudy, way: Way) -> Shown | None:
-    """Return the panels of a figure under a way of tuning; None where it has none.
+    """Return the panels of a figure under a way of tuning; None if it has none.
 
-    Learning curves are of the selected settings on test runs, if all of them were run there, else of the tuning runs.
+    Learning curves show the selected settings on test runs if all of them ran there, else on tuning runs.
     """
     one = evidence.get(figure.study + SUFFIXES[way.tuning])
     if one is None or (way.tuning != MAIN and not figure.compares_rivals):

@@ -1,13 +1,13 @@
-"""From studies to a page: run what is wanted, select settings, run them on test runs, judge, draw and write.
+"""A reproduction from studies to the page: run, select settings, run these on test runs, judge, draw and write.
 
 The evidence is a dict of the evidence of each study, by name. The tables are:
 
-NAME.csv          of a figure: one row per setting of its study, nothing dropped. All means are of the tuning runs
-STUDY.csv         the same of a study that no figure shows
-fresh-STUDY.csv   the same columns for the selected settings on test runs, which verdicts rest on
-runs-STUDY.csv    what verdicts rest on, run by run: `runs` says whether they are test runs ("fresh"); `unit` counts
-                  runs, or random initial weights, whose errors are relative to the initial error
-times.csv         nanoseconds of an update in each run
+NAME.csv          for a figure: one row for every setting of its study, with means over tuning runs
+STUDY.csv         the same for a study that no figure shows
+fresh-STUDY.csv   the same columns for the selected settings on test runs, on which verdicts are based
+runs-STUDY.csv    the errors behind the verdicts, run by run: `runs` is "fresh" for test runs; `unit` counts runs, or
+                  random initial weights, whose errors are relative to the initial error
+times.csv         nanoseconds per update in each run
 """
 
 import json
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAGE = "report.html"
-FIRST_RUNS = 3  # of the first look: with two, no interval decides anything
+FIRST_RUNS = 3  # runs of the first look; with two runs, every interval would be undecided
 PARAMETERS = ("alpha", "zeta", "kappa", "reg", "c")
 MEASURES = ("last100", "mean_error", "early", "episodes")
 
 
 @dataclass(frozen=True)
 class Made:
-    """What was made: verdicts, exact statements, the page that shows everything, and the duration."""
+    """The results of a job: verdicts, exact statements, the page that shows everything, and the duration."""
 
     job: Job
     verdicts: list[ClaimVerdict]
@@ -60,13 +60,13 @@ class Made:
 def reproduce(
     names: tuple[str, ...], folder: Path, scale: Scale, on_stage: OnNotice = lambda sentence: None, **how: Any
 ) -> Made:
-    """Make the figures of these names (all by default), and judge the claims that rest on their studies.
+    """Draw the named figures (all by default), judge the claims about their studies, and return everything made.
 
-    `how` holds keywords of `run_all`. `on_stage` is called after each stage with a sentence: what was done, and how
-    long it took. A second call resumes.
+    `how` holds keywords of `run_all`. `on_stage` is called after each stage with a sentence that says what was done and
+    how long it took. A second call resumes.
 
-    The whole paper at its full scale begins with a first look: the first runs of every study and their page, which the
-    page of all runs replaces. The runs of the first look are among those of the studies, so none is wasted.
+    The whole paper at its full scale begins with a first look: a page of the first runs, which the page of all runs
+    replaces. The first look runs part of the studies' own runs, so nothing runs twice.
     """
     check_names(names)
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,12 +80,12 @@ def reproduce(
 
 
 def now() -> str:
-    """Return the time in words."""
+    """Return the current UTC time as text."""
     return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def look_first(job: Job, record: dict[str, Any]) -> None:
-    """Write the page of the first runs alone, and estimate the duration of the others."""
+    """Write a page of the first runs, and estimate the duration of the other runs."""
     begin, how = perf_counter(), dict(job.how or {})
     show, states = how.get("on_progress"), dict[int, Progress]()
     whole = sum(study.estimate()["updates"] for study in STUDIES.values())
@@ -106,12 +106,12 @@ def look_first(job: Job, record: dict[str, Any]) -> None:
     made = make(replace(job, scale=scale, how=how | {"on_progress": on_progress}, minutes_left=minutes_left), record)
     job.on_stage(
         f"First look after {perf_counter() - begin:.0f} s, {scale.note.removeprefix('First look: ')}: {made.page}\n"
-        f"The page is written again when all runs are done, in about {minutes_left()} min."
+        f"The page will be updated when all runs are done, in about {minutes_left()} min."
     )
 
 
 def plot(names: tuple[str, ...], folder: Path) -> list[Path]:
-    """Draw figures from the results in a folder, and return the paths of the SVGs; runs nothing."""
+    """Draw figures from the results in a folder without running anything, and return the paths of the SVGs."""
     if names and set(names) <= set(DRAWINGS):
         return draw_all([drawing_picture(DRAWINGS[name]) for name in names], folder / "figures")
     job = reading(names, folder)
@@ -123,17 +123,17 @@ def plot(names: tuple[str, ...], folder: Path) -> list[Path]:
 
 
 def reading(names: tuple[str, ...], folder: Path, on_stage: OnNotice = lambda sentence: None) -> Job:
-    """Return the job that makes everything again from the results in a folder, at their scale; it runs nothing."""
+    """Return the job that rewrites everything from the results in a folder, at their scale, and runs nothing."""
     check_names(names)
     scale, _ = read_scale(folder)
     if scale is None:
-        rule, hint = "hold the results of an experiment", "Run gradient-dd reproduce."
+        rule, hint = "hold the results of a reproduction", "Run gradient-dd reproduce."
         raise bad_request(f"The folder {str(folder)!r}", rule, Unquoted("none"), hint)
     return Job(names, folder, scale, None, on_stage)
 
 
 def check_names(names: tuple[str, ...]) -> None:
-    """Raise unless the paper has figures of these names."""
+    """Raise unless all names are names of figures."""
     known = [*FIGURES, *DRAWINGS]
     for name in names:
         if name not in known:
@@ -143,13 +143,13 @@ def check_names(names: tuple[str, ...]) -> None:
 def make(job: Job, record: Mapping[str, Any] | None = None) -> Made:
     """Get the results, then judge, draw and write everything into the folder.
 
-    `record` is written beside complete results, with the time, the versions and the machine.
+    `record`, if given, is stored with complete results, together with the time, the versions and the machine.
     """
     begin, figures = perf_counter(), job.folder / "figures"
     drawings = [drawing_picture(one) for one in job.drawings]
     with drawn_meanwhile(drawings, figures, gently=True):  # drawings need no study: they are drawn while studies run
         evidence = measure(job)
-        if record is not None:  # until here `report` can write the page of a first look again
+        if record is not None:  # until here, `report` can rewrite the page of a first look
             write_scale(job.folder, job.scale, {**record, "finished": now(), **provenance()})
         measured = perf_counter()
         shown = [figure_picture(one, evidence[one.study].results, job.scale.note) for one in job.figures]
@@ -167,7 +167,7 @@ def make(job: Job, record: Mapping[str, Any] | None = None) -> Made:
 
 
 def measure(job: Job) -> ByStudy:
-    """Run the studies of the wanted figures, their companions, and the selected settings on test runs."""
+    """Return the evidence: run the figures' studies, their companions, and the selected settings on test runs."""
     shown = list(dict.fromkeys(figure.study for figure in job.figures))
     beside = {one.name: name for name in shown for one in COMPANIONS.get(name, ()) if not job.leaves_out(one)}
     studies = {name: job.scale.of(STUDIES[name]) for name in (*shown, *beside)}
@@ -187,7 +187,7 @@ def measure(job: Job) -> ByStudy:
 
 
 def ask_all(job: Job, evidence: ByStudy, with_theory: bool = True) -> list[tuple[Claim, list[ClaimQuestion]]]:
-    """Return the questions of every claim whose studies ran; claims of theory only if all figures are wanted."""
+    """Return the questions of every claim whose studies ran; claims of theory only if all figures are requested."""
     asked = [
         (claim, claim.ask(evidence))
         for claim in CLAIMS
@@ -197,7 +197,7 @@ def ask_all(job: Job, evidence: ByStudy, with_theory: bool = True) -> list[tuple
 
 
 def fresh_work(questions: Iterable[ClaimQuestion]) -> dict[tuple[str, str], list[Setting]]:
-    """Return for each study and case every setting that a question names, once."""
+    """Return the settings that questions name, each once, by study and case."""
     work: dict[tuple[str, str], list[Setting]] = {}
     for chosen in (one for question in questions for pair in question.pairs for one in (pair.ours, pair.rival)):
         if chosen is not None:
@@ -247,7 +247,7 @@ def tables(job: Job, evidence: ByStudy) -> dict[str, str]:
 
 
 def runs_frame(evidence: StudyEvidence) -> "pd.DataFrame":
-    """Return one row for each setting and run that a verdict rests on."""
+    """Return one row for each setting and run on which a verdict is based."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = []
@@ -261,7 +261,7 @@ def runs_frame(evidence: StudyEvidence) -> "pd.DataFrame":
 
 
 def write_claims(verdicts: Iterable[ClaimVerdict], target: Path) -> None:
-    """Write the verdicts as JSON; infinite and undefined numbers are written as texts, such as "inf"."""
+    """Write the verdicts as JSON; infinite and undefined numbers are written as strings, such as "inf"."""
     words = {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan"}
     data = json.loads(json.dumps([asdict(one) for one in verdicts]), parse_constant=words.get)
     write_text(target, json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

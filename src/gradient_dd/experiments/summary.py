@@ -1,4 +1,4 @@
-"""The result in a few words: claims by verdict for each section, and the answers to the questions."""
+"""The summary of a reproduction: claims by verdict for each section, and the answers to the questions."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ COUNTED = WORDS[:-1]  # verdicts of claims that were judged
 
 
 class Way(NamedTuple):
-    """A way of tuning, as the control of the page names it and the page explains it."""
+    """A way of tuning, with its label in the control of the page and its explanation."""
 
     key: str
     tuning: str
@@ -37,21 +37,21 @@ WAYS = (
         "p",
         MAIN,
         "as in the paper",
-        "As the paper tunes: Gradient-DD, TD and TDRC choose a step size (on Baird κ too), GTD2 and TDC also ζ.",
+        "As in the paper: Gradient-DD, TD and TDRC tune the step size (on Baird also κ), GTD2 and TDC also ζ.",
     ),
     Way("a", ALIKE, "equal budgets", "The same number of settings for every learner."),
     Way(
         "f",
         FULLY,
         "by search",
-        "Every learner spends the same budget of a search on all parameters it has, κ and ζ included.",
+        "Every learner has the same search budget for all of its parameters, including κ and ζ.",
     ),
 )
 Switched = list[tuple[str, Any]]
 
 
 def switched(make: Callable[[Way], Any]) -> Switched:
-    """Return the content for each way of tuning with its classes; equal content of several ways once."""
+    """Return the content for each way of tuning with its CSS classes; equal content of several ways appears once."""
     found: Switched = []
     for way in WAYS:
         made = make(way)
@@ -64,7 +64,7 @@ def switched(make: Callable[[Way], Any]) -> Switched:
 
 
 def comparisons_of(verdict: ClaimVerdict, way: Way) -> list[Comparison]:
-    """Return the comparisons of a claim under a way of tuning; without any, the comparisons that decide it."""
+    """Return the comparisons of a claim under a way of tuning; if there are none, those that decide the claim."""
     return compared(under(verdict.judgements, way.tuning))
 
 
@@ -74,12 +74,12 @@ def word_of(verdict: ClaimVerdict, way: Way) -> str:
 
 
 def published(verdicts: Iterable[ClaimVerdict]) -> list[ClaimVerdict]:
-    """Return the counted claims of the paper: without claims on time, which depend on the machine, and ours."""
+    """Return the counted claims: without our own, and without claims about time, which depend on the machine."""
     return [one for one in verdicts if one.source == "paper"]
 
 
 def counts(verdicts: Iterable[ClaimVerdict], way: Way = WAYS[0]) -> dict[str, int]:
-    """Return how many published claims have each verdict."""
+    """Return the number of published claims with each verdict."""
     found = [word_of(one, way) for one in published(verdicts)]
     return {word: found.count(word) for word in COUNTED}
 
@@ -110,7 +110,7 @@ def answers(verdicts: Iterable[ClaimVerdict], scale: Scale, way: Way = WAYS[0]) 
 
 
 def scorecard(verdicts: Iterable[ClaimVerdict]) -> list[tuple[str, dict[str, int], Tally]]:
-    """Return for each section and for all: a title, published claims by verdict, comparisons by outcome."""
+    """Return a row for each section and for all: title, published claims by verdict, comparisons by outcome."""
     own, rows = published(verdicts), []
     for title, some in (
         *((section.title, [one for one in own if one.section == section.name]) for section in SECTIONS),

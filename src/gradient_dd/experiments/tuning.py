@@ -1,7 +1,7 @@
-"""Tuning: settings are selected on tuning runs and judged on test runs, so that no winner is flattered.
+"""Tuning: settings are selected on tuning runs and judged on test runs, which avoids selection bias.
 
 `StudyEvidence` holds the errors of each case: of all settings on tuning runs, and of the selected settings on test
-runs. `SearchEvidence` holds those of a study whose learners are tuned by search. A *case* is the subject of one
+runs. `SearchEvidence` does so for a study whose learners are tuned by search. A *case* is the subject of one
 comparison: a task, or several tasks whose errors are averaged.
 """
 
@@ -29,8 +29,8 @@ from gradient_dd.tasks import Task, build
 if TYPE_CHECKING:
     import pandas as pd
 
-EARLY = 20  # "early" is the mean over the first twentieth of a run
-TENTH = 0.1  # of the initial error; "episodes" is how many a run needs to get below it, infinite if it never does
+EARLY = 20  # the measure "early" is the mean error over the first twentieth of a run
+TENTH = 0.1  # share of the initial error; the measure "episodes" is the time until the error falls below it
 FRESH = 2  # test runs for each tuning run
 FROM_CURVES = ("early", "episodes")  # measures that are computed from learning curves
 JUDGED_STARTS = range(11, 31)  # seeds of the initial weights of test runs; tuning runs have others
@@ -45,7 +45,7 @@ class ErrorTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TunedSetting:
-    """The setting that a line selects on a case: out of how many, and whether it lies at an edge of the grid."""
+    """The setting that a line selects on a case, the number of candidates, and the edges of the grid it lies on."""
 
     evidence: "StudyEvidence"
     case: str
@@ -59,13 +59,13 @@ class TunedSetting:
         return self.evidence.errors(self.case, self.setting, measure)
 
     def selection_mean(self, measure: str) -> float:
-        """Return the mean error on the tuning runs, whose curves are not read: nan for measures of curves."""
+        """Return the mean error on tuning runs; nan for measures of curves, which are read from test runs only."""
         if measure in FROM_CURVES:
             return float("nan")
         return float(self.evidence.errors(self.case, self.setting, measure, fresh=False).mean())
 
     def facts(self, measure: str) -> dict[str, Any]:
-        """Return what a comparison says about the learner."""
+        """Return the facts about the learner that a comparison reports."""
         return {
             "label": self.line.label,
             "learner": self.setting.rule.name,
@@ -82,15 +82,15 @@ class TunedSetting:
 
 @dataclass(eq=False)
 class StudyEvidence:
-    """Results of a study, a case for each of its tasks, and the results of selected settings on test runs by case.
+    """The evidence of a study: its results, by case, and the results of selected settings on test runs, by case.
 
-    There are twice as many test runs as tuning runs: 100 at the paper's scale. That number is fixed before any result
-    is known. Where a study has a task with many random initial weights, all of them are one case; its errors are those
-    of each start, averaged over runs and divided by the initial error, and the test runs have other starts.
+    There are twice as many test runs as tuning runs: 100 at the paper's scale. This number is fixed before any result
+    is known. If a study has a task with many random initial weights, all of them form one case. Its errors are those of
+    each start, averaged over runs and divided by the initial error, and the test runs have other starts.
 
-    A companion that runs as long as its study, `beside`, is judged on the test runs of that study. Tables of errors
-    are read once, by case and measure. `used` and `times` keep what judgements rest on: by test runs or not, case and
-    setting the errors by measure, each (units,), and by case and learner the nanoseconds of an update.
+    A companion with the length of its study, `beside`, is judged on the test runs of that study. Tables of errors are
+    read once, by case and measure. `used` and `times` store the data behind judgements: the errors by measure, (units,)
+    each, for (test runs or not, case, setting), and the nanoseconds of an update, for (case, learner).
     """
 
     results: Results
@@ -108,7 +108,7 @@ class StudyEvidence:
 
     @property
     def base(self) -> Study:
-        """The study whose test runs are used."""
+        """The study that defines the test runs."""
         return self.beside or self.study
 
     @cached_property
@@ -124,11 +124,11 @@ class StudyEvidence:
         return task_size(self.cases[case][0])
 
     def place(self, case: str) -> dict[str, Any]:
-        """Return what a comparison says about its case."""
+        """Return the facts about a case that a comparison reports."""
         return {"study": self.study.name, "task": case, "size": self.size(case)}
 
     def variant(self, case: str) -> str:
-        """Return the differences from the plain task, in words; empty without any."""
+        """Return the differences from the plain task in words; empty if there are none."""
         study, features = self.study, self.cases[case][0].parameters.get("features", "tabular")
         parts = [] if features == "tabular" else [f"{features} features"]
         parts += ["constant steps"] if study.episodes and study.schedule is constant else []
@@ -165,7 +165,7 @@ class StudyEvidence:
         return ErrorTable(parts[0].settings, errors / np.array(list(map(initial_error, tasks))))
 
     def table(self, case: str, measure: str, fresh: bool = False) -> ErrorTable:
-        """Return the table of `read`, read once."""
+        """Return the table that `read` returns, reading it only once."""
         key = fresh, case, measure
         if key not in self.tables:
             self.tables[key] = self.read(case, measure, fresh)
@@ -184,7 +184,7 @@ class StudyEvidence:
         return found
 
     def choose(self, case: str, line: Line, tuned_for: str = "last100") -> TunedSetting:
-        """Return the setting that a line selects, once for all claims: the smallest mean error on tuning runs."""
+        """Return the setting of a line with the smallest mean error on tuning runs; all claims share the choice."""
         key = case, line, tuned_for
         if key not in self.chosen_before:
             settings, errors = self.table(case, tuned_for)
@@ -207,12 +207,12 @@ def initial_error(task: Task) -> float:
 
 
 def starts_of(task: Task, seeds: Iterable[int]) -> tuple[Task, ...]:
-    """Return a task with random initial weights, once for each seed."""
+    """Return a task with random initial weights for each seed."""
     return tuple(build(task.name, **dict(task.parameters) | {"start_seed": seed}) for seed in seeds)
 
 
 def case_name(task: Task) -> str:
-    """Return the name of a task without its random initial weights."""
+    """Return the name of a task without the seed of its initial weights."""
     parameters = {name: value for name, value in task.parameters.items() if name != "start_seed"}
     return f"{task.name}({', '.join(f'{name}={value}' for name, value in parameters.items())})"
 
@@ -230,9 +230,9 @@ def task_errors(results: Results, task: Task, measure: str) -> ErrorTable:
 
 
 def first_below(curves: Array, middles: Array, first: float, bound: float) -> Array:
-    """Return when a curve first gets below a bound, infinite if never; curves: (settings, runs, bins).
+    """Return the time when each curve first falls below a bound, infinite if never; curves: (settings, runs, bins).
 
-    The curve is straight between the middles of its bins, and from the initial error at 0 to the first of them.
+    Curves are interpolated linearly between the middles of their bins, starting at time 0 with the initial error.
     """
     times = np.concatenate([[0.0], middles])
     errors = np.concatenate([np.full((*curves.shape[:-1], 1), first), curves], axis=-1)
@@ -250,12 +250,12 @@ def first_below(curves: Array, middles: Array, first: float, bound: float) -> Ar
 
 @dataclass(eq=False)
 class SearchEvidence(StudyEvidence):
-    """Results of the searches of a study, by case; `beside` is the study whose test runs the selected settings get.
+    """The evidence of a study that is tuned by search; selected settings are judged on the test runs of `beside`.
 
-    Tuning runs are numbered after the test runs of `beside`. Where a case has random initial weights, every tuning run
-    has its own; test runs have others. Settings are selected among those that have all tuning runs.
+    Tuning runs are numbered after the test runs of `beside`. If a case has random initial weights, every tuning run
+    has different ones, and test runs have others. Only settings with all tuning runs can be selected.
 
-    `tried` has every setting with its errors, (measures, runs); nan on tuning runs that it does not have.
+    `tried` contains every setting with its errors, (measures, runs); nan on tuning runs that it lacks.
     """
 
     tried: dict[str, dict[Any, tuple[Setting, Array]]] = field(default_factory=dict, repr=False)
@@ -269,14 +269,14 @@ class SearchEvidence(StudyEvidence):
         return study
 
     def part(self, tasks: tuple[Task, ...], settings: Iterable[Setting], runs: range) -> Study:
-        """Return some settings on some tuning runs, counted from 0, as a plain study."""
+        """Return a plain study of some settings on some tuning runs, counted from 0."""
         plain = {one.name: getattr(self.study, one.name) for one in fields(Study)}
         first = self.base.first_run + (1 + FRESH) * self.base.runs + runs.start
         grids = tuple(map(as_grid, settings))
         return Study(**plain | {"tasks": tasks, "grids": grids, "first_run": first, "runs": len(runs)})
 
     def round(self, case: str, settings: Iterable[Setting], runs: range) -> list[Study]:
-        """Return the studies of settings on tuning runs: one, or one for each run with initial weights of its own."""
+        """Return the studies of settings on tuning runs: one, or one per run if each has its own initial weights."""
         (task,) = self.cases[case]
         if not self.has_random_starts(case):
             return [self.part((task,), settings, runs)]
@@ -321,7 +321,7 @@ class SearchEvidence(StudyEvidence):
         return self.study.budget.coarse + self.study.budget.refined
 
     def read(self, case: str, measure: str, fresh: bool) -> ErrorTable:
-        """Return settings and errors of a case; on tuning runs, of the settings that have all of them."""
+        """Return settings and errors of a case; for tuning runs, only of settings that have all of them."""
         if fresh:
             return super().read(case, measure, fresh)
         whole = [(setting, errors) for setting, errors in self.tried[case].values() if not np.isnan(errors).any()]
@@ -338,7 +338,7 @@ class SearchEvidence(StudyEvidence):
 
 
 def key_of(setting: Setting) -> Any:
-    """Return what identifies a setting."""
+    """Return a key that identifies a setting."""
     return setting.rule.name, setting.rho_mode, *setting.values.values()
 
 
@@ -354,8 +354,8 @@ class Search(NamedTuple):
 def search_all(evidence: Sequence[SearchEvidence], job: Job) -> None:
     """Run the searches of several studies, round by round, until each has spent its budget of updates.
 
-    In each round the settings that the searches ask for run as studies, whose units share their trajectories. The
-    store keeps the results: a second call repeats the rounds and runs only what is missing.
+    In each round, the settings that the searches request run as studies, whose units share their trajectories. The
+    store keeps the results: a second call repeats the rounds, and runs only missing results.
     """
     begin = perf_counter()
     searches = [
@@ -380,7 +380,7 @@ def search_all(evidence: Sequence[SearchEvidence], job: Job) -> None:
 
 
 def run_round(wanted: Sequence[tuple[Search, Request]], job: Job) -> None:
-    """Run what searches ask for, each setting of a case once, and keep the errors in the evidence."""
+    """Run the settings that searches request, each setting of a case once, and keep the errors in the evidence."""
     asked: dict[tuple[str, str, range], dict[Any, Setting]] = {}
     several = {search.evidence.study.name: search.evidence for search, _ in wanted}
     for search, (settings, runs) in wanted:

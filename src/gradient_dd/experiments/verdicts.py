@@ -1,15 +1,15 @@
-"""Verdicts: from a question about test runs to a word. All of it is data, for page, tables and JSON.
+"""Verdicts on claims, from questions about test runs: all of them are data, for the page, the tables and JSON.
 
-    ClaimQuestion  two learners (or one and its initial error) on a case, and the claimed side of a bound of their ratio
+    ClaimQuestion  two learners (or one and its initial error) on a case, and the claimed side of a bound on their ratio
     Comparison     the answer: the ratio on test runs, an interval, and whether the interval lies on that side
     Judgement      the comparisons of one variant and one way of tuning; their intervals hold together at 95 %
-    ClaimVerdict   all judgements of a claim, in a word, three counts and a sentence
-    Claim          a statement, where it stands, and the questions that decide it
+    ClaimVerdict   all judgements of a claim, summarised by a word, three counts and a sentence
+    Claim          a statement, its place in the paper, and the questions that decide it
 
-An outcome is "holds" where the whole interval is on the claimed side, "fails" where it is on the other, and "open"
-where it contains the bound. The intervals of a judgement of n comparisons have level 1 − 0.05/n each, so that all of
-them cover with 95 % (Bonferroni). Nothing is corrected across judgements: about one in twenty of those in which nothing
-is true would show something.
+An outcome is "holds" if the whole interval is on the claimed side, "fails" if it is on the other side, and "open" if it
+contains the bound. Each interval of a judgement of n comparisons has level 1 − 0.05/n, so that together they cover with
+95 % (Bonferroni). There is no correction across judgements: where there is no effect, about one judgement in twenty
+would show one.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,9 +21,9 @@ from gradient_dd.experiments.wording import sentence
 from gradient_dd.studies.intervals import LEVEL, Interval, ratio_interval
 
 MAIN, ALIKE, FULLY = "as the paper has it", "tuned alike", "tuned fully"
-SUFFIXES = {MAIN: "", ALIKE: "-alike", FULLY: "-fully"}  # of the name of a study's companion, by way of tuning
-WORDS = ("holds", "partly holds", "does not hold", "undecided", "not judged")  # of verdicts
-OUTCOMES = ("holds", "open", "fails")  # of a comparison; counted as held, open and refuted
+SUFFIXES = {MAIN: "", ALIKE: "-alike", FULLY: "-fully"}  # suffixes of the names of companions, by way of tuning
+WORDS = ("holds", "partly holds", "does not hold", "undecided", "not judged")  # words of verdicts
+OUTCOMES = ("holds", "open", "fails")  # outcomes of a comparison; counted as held, open and refuted
 SAMPLED_TEST = "test_a_claim_does_not_hold_where_it_is_false[{claim}]"
 TESTS = {  # by the type of a claim's comparisons
     "time": "test_the_cost_is_read_from_the_units_of_the_study",
@@ -33,16 +33,16 @@ TESTS = {  # by the type of a claim's comparisons
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One ratio, or another number, against a bound.
+    """The comparison of a ratio, or of another number, with a bound.
 
     kind     "ratio" ours / rival, "growth" of rival / ours from `before` to here, "share" of the initial error, or
              "count", "time", "exact"
     side     "below" or "above": the claimed side of `bound`
-    runs     number of test runs (or starts); 0 where nothing was sampled
+    runs     number of test runs (or starts); 0 if nothing was sampled
     level    of the interval from `low` to `high`
     before   for a growth: the same two learners at the smaller size
     variant  of the task, in words: "constant steps", or the interpretation of Baird's counterexample
-    selection_runs   number of runs that the settings were selected on; 0 where none was
+    selection_runs   number of runs on which the settings were selected; 0 if none was
     """
 
     kind: str
@@ -85,11 +85,11 @@ class Pair:
         if self.rival is None:
             return ours, 0 * ours + self.ours.evidence.first_error(self.ours.case)
         theirs = self.rival.errors(self.measure)
-        common = min(len(ours), len(theirs))  # of two studies, the runs that both have
+        common = min(len(ours), len(theirs))  # the runs that both studies have
         return ours[:common], theirs[:common]
 
     def facts(self) -> dict[str, Any]:
-        """Return what a comparison says about the pair: the case, the number of runs, and both learners."""
+        """Return the facts about the pair that a comparison reports: case, number of runs, and both learners."""
         ours, evidence = self.ours, self.ours.evidence
         learners = [ours] if self.rival is None else [ours, self.rival]
         return evidence.place(ours.case) | {
@@ -108,7 +108,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class ClaimQuestion:
-    """A question about test runs, in terms of settings that were selected on tuning runs.
+    """A question about test runs of settings that were selected on tuning runs.
 
     `answer` returns the interval at a level; without it, the answer is the ratio of the pairs. `facts` are further
     fields of the comparison.
@@ -125,9 +125,9 @@ class ClaimQuestion:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def compare(self, level: float) -> Comparison:
-        """Return the answer, with an interval at a level."""
+        """Return the answer as a comparison, with an interval at a level."""
         pairs = [pair.arrays() for pair in self.pairs]
-        if self.kind == "growth":  # of rival / ours, from the first pair to the second
+        if self.kind == "growth":  # growth of rival / ours from the first pair to the second
             pairs = [(theirs, ours) for ours, theirs in reversed(pairs)]
         estimate, low, high = self.answer(level) if self.answer else ratio_interval(*pairs, level=level)
         outcome = outcome_of(low, high, self.side, self.bound)
@@ -144,12 +144,12 @@ class ClaimQuestion:
 
 
 def exactly(value: float) -> Callable[[float], Interval]:
-    """Return the answer to a question about a number that is known exactly: the number is its own interval."""
+    """Return the `answer` for a number that is known exactly: the interval contains only the number."""
     return lambda level: Interval(value, value, value)
 
 
 def outcome_of(low: float, high: float, side: str, bound: float) -> str:
-    """Return "holds", "fails" or "open": whether an interval is on a side of a bound, on the other, or contains it."""
+    """Return "holds", "fails" or "open" if an interval is on a side of a bound, on the other side, or contains it."""
     if side == "below":
         return "holds" if high < bound else "fails" if low > bound else "open"
     return "holds" if low > bound else "fails" if high < bound else "open"
@@ -174,7 +174,7 @@ def tally(comparisons: Iterable[Comparison]) -> Tally:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The comparisons of one variant and one way of tuning, in a word and three counts."""
+    """The comparisons of one variant and one way of tuning, summarised by a verdict and three counts."""
 
     reading: str
     tuning: str
@@ -188,15 +188,15 @@ class Judgement:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim with what we found; `Claim` describes the fields that both have.
+    """A claim with our findings; `Claim` describes the fields that both have.
 
-    verdict, held, open, refuted   over all judgements of the first way of tuning: as the paper has it, where it has one
-    alike      the verdict with its counts where every learner has as many settings, "partly holds (3 / 2 / 1)"; or ""
-    fully      the same where every learner is tuned by search
+    verdict, held, open, refuted   over all judgements of the first way of tuning, which is the paper's if it has one
+    alike      the verdict and its counts if all learners have equally many settings: "partly holds (3 / 2 / 1)", or ""
+    fully      the same if every learner is tuned by search
     finding    a sentence made from the numbers
     test       the test that shows that the criterion can fail
-    variants   of the tasks that its comparisons are about
-    runs, selection_runs   of its comparisons: test runs, and tuning runs that settings were selected on
+    variants   the variants of tasks in its comparisons
+    runs, selection_runs   the numbers of test runs and of tuning runs in its comparisons
     """
 
     claim: str
@@ -225,7 +225,7 @@ class ClaimVerdict:
 
     @property
     def tally(self) -> str:
-        """How many comparisons held, are open and were refuted: "2 / 4 / 0"."""
+        """The numbers of comparisons that held, are open and were refuted: "2 / 4 / 0"."""
         return f"{self.held} / {self.open} / {self.refuted}"
 
     @property
@@ -240,13 +240,13 @@ def compared(judgements: Iterable[Judgement]) -> list[Comparison]:
 
 
 def under(judgements: list[Judgement], tuning: str = "") -> list[Judgement]:
-    """Return the judgements under a way of tuning; without any, those of the first way, which decides."""
+    """Return the judgements under a way of tuning; if there are none, those of the first way, which decides."""
     asked = [one.tuning for one in judgements]
     return [one for one in judgements if one.tuning == (tuning if tuning in asked else asked[0])]
 
 
 def in_words(comparisons: list[Comparison], needed: int | None = None) -> str:
-    """Return the verdict of several comparisons; `needed` of them must hold, or all."""
+    """Return the verdict of several comparisons; `needed` of them must hold, by default all."""
     held = sum(one.holds for one in comparisons)
     if not comparisons:
         return "not judged"
@@ -258,7 +258,7 @@ def in_words(comparisons: list[Comparison], needed: int | None = None) -> str:
 
 
 def over_all(judgements: list[Judgement], needed: int | None = None) -> str:
-    """Return the verdict of several judgements; where `needed` comparisons must hold, they must in each of them."""
+    """Return the verdict of several judgements; if `needed` is given, as many comparisons must hold in each."""
     held = [judgement.verdict == "holds" for judgement in judgements]
     if needed is not None and any(held):
         return "holds" if all(held) else "partly holds"
@@ -280,7 +280,7 @@ def judged(questions: list[ClaimQuestion], needed: int | None) -> list[Judgement
 
 @dataclass(frozen=True)
 class Ask:
-    """How a claim is decided: the criterion in words, the studies it rests on, and the questions to their evidence."""
+    """The way to decide a claim: the criterion in words, the studies, and the questions about their evidence."""
 
     criterion: str
     studies: tuple[str, ...]
@@ -292,11 +292,11 @@ class Ask:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement in our words, where it stands, and what decides it.
+    """A statement in our words, its place in the paper, and the way to decide it.
 
-    needed   how many comparisons must hold; None stands for all of them
+    needed   number of comparisons that must hold; None stands for all of them
     section, group, figure   where the report shows it; a claim without a section is among the extras
-    short    the statement where there is little space
+    short    the statement for places with little space
     source   "paper"; "time" for a statement of the paper on wall-clock time, which depends on the machine and is not
              counted; "ours" for one that we added
     """
@@ -314,7 +314,7 @@ class Claim:
 
     @property
     def studies(self) -> tuple[str, ...]:
-        """The studies whose figures show the claim."""
+        """The studies that the claim is about; none for claims of theory."""
         return self.ask.studies
 
     def judge(self, questions: list[ClaimQuestion]) -> ClaimVerdict:
@@ -342,6 +342,6 @@ class Claim:
         )
 
     def told(self, judgements: list[Judgement], tuning: str) -> str:
-        """Return the verdict with its counts under one way of tuning; empty without any judgement."""
+        """Return the verdict with its counts under one way of tuning; empty if there is no judgement."""
         some = [one for one in judgements if one.tuning == tuning]
         return f"{over_all(some, self.needed)} ({tally(compared(some))})" if some else ""

@@ -1,12 +1,12 @@
-"""From comparisons to plain sentences: one rule for all claims, which knows the name of none.
+"""Sentences from comparisons, by the same rules for all claims.
 
 1. The comparisons of a claim under one way of tuning are split by outcome: yes, no, undecided ("no clear difference"
    where the limit is 1).
-2. Each part says where it is so by the fewest factors (task, rival, size, measure, variant): "at m = 40". Where that
-   takes more than 78 characters, the comparisons are counted: "in 17 of 24 comparisons".
-3. Each part has its numbers: one, "a and b", or "a to b". The first part names the quantity. Where an interval spans
-   more than a factor of 10, the end of the intervals stands for the estimates, and undecided parts have no number.
-4. An answer to a question is one word by rule, and a sentence over all its claims, task by task.
+2. Each part gives its place by the fewest factors (task, rival, size, measure, variant): "at m = 40". If the place
+   takes more than 78 characters, the part counts its comparisons: "in 17 of 24 comparisons".
+3. Each part gives its numbers: one, "a and b", or "a to b". The first part names the quantity. If an interval spans
+   more than a factor of 10, the end of the intervals replaces the estimates, and undecided parts give no number.
+4. An answer to a question is one word, chosen by a rule, and a sentence about all its claims, task by task.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 NOUNS = {"last100": "final error", "mean_error": "mean error", "early": "early error", "episodes": "episodes needed"}
 TUNED = {"last100": "tuned for the final error", "mean_error": "tuned for the mean error", "what is measured": ""}
 OUTCOME_WORDS = {"holds": "yes", "fails": "no", "open": "undecided"}
-LONGEST = 78  # characters of a place
-WIDE = 10.0  # ends of an interval: beyond this factor the estimate says little
+LONGEST = 78  # maximum number of characters of a place
+WIDE = 10.0  # ratio of an interval's ends beyond which the estimate says little
 FACTORS = ("task", "rival", "size", "measure", "tuned_for", "ratios", "rho", "start")
 
 Row = dict[str, Any]  # the factors of a comparison, in words
@@ -52,12 +52,12 @@ def is_wide(one: "Comparison") -> bool:
 
 
 def is_own(one: "Comparison") -> bool:
-    """Return whether both sides are Gradient-DD, with other parameters."""
+    """Return whether both sides are Gradient-DD, with different parameters."""
     return all((side or {}).get("learner") == "gradient_dd" for side in (one.ours, one.rival))
 
 
 def frame(one: "Comparison") -> str:
-    """Return which question a comparison asks."""
+    """Return the type of question that a comparison answers."""
     if one.kind != "ratio":
         return one.kind
     if one.measure == "early":
@@ -75,7 +75,7 @@ def task_words(one: "Comparison") -> str:
 
 
 def factors(one: "Comparison") -> Row:
-    """Return what may restrict a comparison, by factor, in words."""
+    """Return the factors that may restrict a comparison, in words."""
     found: Row = dict.fromkeys(FACTORS, "")
     if one.study:
         found["task"] = ("on " if one.task.startswith("baird") else "on the ") + task_words(one)
@@ -113,10 +113,10 @@ def phrase(name: str, chosen: list[Any], kind: str) -> str:
 
 
 def box(rows: list[Row], whole: list[Row]) -> tuple[Row, bool]:
-    """Return the factors that restrict a part of all rows, and whether they select nothing else."""
+    """Return the factors that restrict `rows` within `whole`, and whether they select no other rows."""
     chosen = {name: values(rows, name) for name in FACTORS}
     inside = [row for row in whole if all(row[name] in chosen[name] for name in FACTORS)]
-    same_task = [row for row in whole if row["task"] in chosen["task"]]  # sizes of another task restrict nothing here
+    same_task = [row for row in whole if row["task"] in chosen["task"]]  # sizes of other tasks restrict nothing
     limited = {
         name: some
         for name, some in chosen.items()
@@ -131,7 +131,7 @@ def said(limited: Row, kind: str) -> str:
 
 
 def where(rows: list[Row], whole: list[Row], kind: str, longest: int = LONGEST) -> str:
-    """Return where a part is, by the fewest factors, as two places, or as a count."""
+    """Return the place of a part in words: by the fewest factors, as two places, or as a count."""
     limited, exact = box(rows, whole)
     if exact and len(said(limited, kind)) <= longest:
         return said(limited, kind)
@@ -150,12 +150,12 @@ def where(rows: list[Row], whole: list[Row], kind: str, longest: int = LONGEST) 
 
 
 def rough(value: float) -> str:
-    """Return a number of a sentence; the exact extremes are in the details."""
+    """Return a number as sentences show it; the details on the page give exact extremes."""
     return "below 0.001" if 0 < value < 1e-3 else "over 10,000" if value >= 1e4 else number(value)
 
 
 def span(estimates: Iterable[float], told: Callable[[float], str] = rough) -> str:
-    """Return numbers as one, two, or a range."""
+    """Return one number, two numbers, or a range in words."""
     ordered = sorted(estimates)
     low, high = told(ordered[0]), told(ordered[-1])
     if low == high:
@@ -164,7 +164,7 @@ def span(estimates: Iterable[float], told: Callable[[float], str] = rough) -> st
 
 
 def numbers(some: Sequence["Comparison"]) -> str:
-    """Return the estimates of a part; where an interval is wide, the end that the outcome rests on, or nothing."""
+    """Return the estimates of a part; if an interval is wide, the end that decides the outcome, or nothing."""
     if not any(map(is_wide, some)):
         return span(one.estimate for one in some)
     if some[0].outcome == "open":
@@ -177,7 +177,7 @@ def numbers(some: Sequence["Comparison"]) -> str:
 
 
 def amount(some: Sequence["Comparison"], is_first: bool, before_limit: str = "; ") -> str:
-    """Return the numbers of a part; the first part says of what, and the limit unless that is 1 or 0."""
+    """Return the numbers of a part; the first part also names the quantity, and the limit unless it is 0 or 1."""
     first, kind = some[0], frame(some[0])
     if kind == "exact":
         return exact_amount(some, before_limit)
@@ -217,14 +217,14 @@ def exact_amount(some: Sequence["Comparison"], before_limit: str) -> str:
 
 
 def outcome_word(one: "Comparison") -> str:
-    """Return an outcome in a word or three."""
+    """Return an outcome in one to three words."""
     if one.outcome == "open" and one.bound == 1 and one.kind in ("ratio", "growth"):
         return "no clear difference" if one.kind == "ratio" else "no clear change"
     return OUTCOME_WORDS[one.outcome]
 
 
 def sentence(comparisons: Sequence["Comparison"], needed: int | None = None) -> str:
-    """Return what was found for a claim under one way of tuning; empty without comparisons."""
+    """Return the finding on a claim under one way of tuning; empty without comparisons."""
     if not comparisons:
         return ""
     if needed:
@@ -236,7 +236,7 @@ def sentence(comparisons: Sequence["Comparison"], needed: int | None = None) -> 
         return upper(f"{outcome_word(first)}{place}: {amount(comparisons, True, ', ')}.")
     goals = {(row["measure"], row["tuned_for"]) for row in rows}
     if len(goals) == len({measure for measure, _ in goals}) == len({goal for _, goal in goals}):
-        rows = [{**row, "tuned_for": ""} for row in rows]  # the measure says it already
+        rows = [{**row, "tuned_for": ""} for row in rows]  # the measure already says it
     told: list[str] = []
     for outcome in OUTCOME_WORDS:
         part = [one for one in comparisons if one.outcome == outcome]
@@ -248,7 +248,7 @@ def sentence(comparisons: Sequence["Comparison"], needed: int | None = None) -> 
 
 
 def counted_once(place: str, before: list[str]) -> str:
-    """Return "in 5" for "in 5 of 24 comparisons" where an earlier part has said of how many."""
+    """Return "in 5" for "in 5 of 24 comparisons" if an earlier part has given the total."""
     if " comparisons" not in place or not any(" comparisons" in one for one in before):
         return place
     head, _, tail = place.partition(" of ")
@@ -256,14 +256,14 @@ def counted_once(place: str, before: list[str]) -> str:
 
 
 def sentence_needed(comparisons: Sequence["Comparison"], needed: int) -> str:
-    """Return what was found for a claim of several cases: how many held, and how many must."""
+    """Return the finding on a claim about several cases: how many hold, and how many must hold."""
     told = []
     for goal in dict.fromkeys(one.tuned_for for one in comparisons):
         some = [one for one in comparisons if one.tuned_for == goal]
         held = [one for one in some if one.outcome == "holds"]
         word = "yes" if len(held) >= needed else "no"
         more = f", {numbers(held)} times the error" if held and numbers(held) else ""
-        words = TUNED.get(goal, goal) or "tuned for what is measured"
+        words = TUNED.get(goal, goal) or "tuned for the same measure"
         told.append(f"{word} {words} (lower in {len(held)} of {len(some)} cases, {needed} needed{more})")
     return upper("; ".join(sorted(told, key=lambda one: one.startswith("no"))) + ".")
 
@@ -280,10 +280,10 @@ def answer_word(comparisons: Sequence["Comparison"]) -> str:
         return "Mostly"
     if held > count / 2:
         return "More often than not"
-    return "Mostly not" if lost >= count / 2 else "In part"
+    return "Mostly not" if lost >= count / 2 else "Partly"
 
 
-POOLED = {  # by frame: for what holds and what does not the words with the measure and without, then for the rest
+POOLED = {  # by frame: words if claims hold or fail, with the measure and without; then words for undecided claims
     "lower": (("lower {}", "higher {}"), ("lower", "higher"), "no clear difference"),
     "clear": (("clearly lower {}", "no clearly lower {}"), ("clearly lower", "not clearly lower"), "undecided"),
     "as good": (("as good a {}", "a worse {}"), ("as good", "worse"), "undecided"),
@@ -291,7 +291,7 @@ POOLED = {  # by frame: for what holds and what does not the words with the meas
 
 
 def pooled(comparisons: Sequence["Comparison"]) -> str:
-    """Return an answer over several claims: for each outcome where it is so, task by task."""
+    """Return an answer over several claims: the places of each outcome, task by task."""
     tasks = list(dict.fromkeys(map(task_words, comparisons)))
     with_noun, plain, open_word = POOLED[frame(comparisons[0])]
     told: list[str] = []

@@ -1,4 +1,4 @@
-"""The learners: one rule per file. `LEARNERS` is the only list of them."""
+"""The learners, one rule per file; `LEARNERS` is their registry."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -23,7 +23,7 @@ __all__ = [
     "register",
 ]
 
-FILES = (  # each defines a rule with its name in capitals
+FILES = (  # each file defines a rule under the name of the file in capitals
     "td",
     "gtd",
     "gtd2",
@@ -51,11 +51,11 @@ FILES = (  # each defines a rule with its name in capitals
     "pgtd2_dd",
 )
 _LEARNERS: dict[str, Rule] = {name: getattr(import_module(f"{__name__}.{name}"), name.upper()) for name in FILES}
-LEARNERS: Mapping[str, Rule] = MappingProxyType(_LEARNERS)  # read only; `register` adds a rule of your own
+LEARNERS: Mapping[str, Rule] = MappingProxyType(_LEARNERS)  # read-only; `register` adds your own rule
 
 
 def register(rule: Rule) -> Rule:
-    """Register your own rule by its name, in this process, and return it; a name can be used once.
+    """Register your own rule under its name in this process, and return it; names are unique.
 
     >>> from dataclasses import replace
     >>> _ = register(replace(LEARNERS["td"], name="my_td"))

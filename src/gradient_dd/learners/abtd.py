@@ -5,7 +5,7 @@
     z ← γ ν_before π_before z + x
     w ← w + α ρ δ z
 
-On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  `bootstrap` is ζ, which replaces λ: 0 is TD. The
+On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  `bootstrap` is ζ and replaces λ; 0 is TD. The
 authors set ψ₀ = 1 / max max(π, μ) and ψ_max = 1 / min max(π, μ) over all states and actions.
 """
 
@@ -14,7 +14,7 @@ from gradient_dd.learners.trace import Trace
 from gradient_dd.learners.vtrace import VTRACE
 
 BOOTSTRAP = Parameter(
-    "bootstrap", "ζ: how far TD errors reach back: 0 one step, 1 farthest", default=0.0, high=1.0, grid=LAMBDAS
+    "bootstrap", "ζ: how far TD errors reach back, from 0 (one step) to 1", default=0.0, high=1.0, grid=LAMBDAS
 )
 
 SMALLEST = 1e-30  # avoids 0/0 at the start of an episode, where both probabilities are 0

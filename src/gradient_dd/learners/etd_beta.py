@@ -1,4 +1,4 @@
-"""ETD(λ, β): emphatic TD with a separate decay rate for the follow-on trace, between TD and ETD.
+"""ETD(λ, β): emphatic TD with a separate decay rate for the follow-on trace, interpolating between TD and ETD.
 
     δ = r + γ x'·w − x·w
     F ← decay ρ_before F + 1,  M = λ + (1 − λ) F
@@ -6,7 +6,7 @@
     w ← w + α δ z
 
 On average  Δw = α (b − A w)  with the A and b of this trace. decay = 0 is TD(λ); decay = γ is ETD(λ). A smaller
-decay has less variance and more bias, and is not always stable. F restarts at 1 in every episode.
+decay gives less variance and more bias, and the rule is then not always stable. F restarts at 1 in every episode.
 """
 
 from gradient_dd.learners.etd import ETD

@@ -9,8 +9,8 @@
 
 On average  Δη = β (b − A w − C η),  Δw = α (Aᵀη − κ C (w − w_prev)).  This is a gradient step on
 J_GDD(w | w_prev) = MSPBE(w) + κ ‖V_w − V_w_prev‖²_D. The paper uses κ = 1 and β = α. w_prev is w one time step
-earlier, also across episode boundaries, and w_prev = w at the first step. The added term has no ρ: it compares two
-values of the visited state, and the behaviour policy already weights the states.
+earlier, even across episode boundaries, and w_prev = w at the first step. The added term has no ρ, because it compares
+two values of the visited state, and the behaviour policy already weights the states.
 """
 
 from gradient_dd.learners.rule import ALPHA, KAPPA, LAM, ZETA, Rule

@@ -1,4 +1,4 @@
-"""GTD: gradient descent on NEU, the norm of the expected TD update ‖b − A w‖².
+"""GTD: gradient descent on NEU, the squared norm ‖b − A w‖² of the expected TD update.
 
     δ = r + γ x'·w − x·w
     η ← η + β (ρ δ x − η)
@@ -7,8 +7,8 @@
     η ← η + β (δ z − η)
     w ← w + α ((x·η) x − γ (1 − λ) (z·η) x')
 
-On average  Δη = β (b − A w − η),  Δw = α Aᵀη.  So η estimates E[ρδx] itself, without C⁻¹: the decay term is −η
-where GTD2 has −(x·η) x. Other code multiplies this term by ρ, which has the same mean and a higher variance.
+On average  Δη = β (b − A w − η),  Δw = α Aᵀη.  So η estimates E[ρδx] without C⁻¹, because the decay term is
+−η instead of GTD2's −(x·η) x. Some implementations multiply this term by ρ, which keeps the mean and adds variance.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Rule

@@ -8,8 +8,8 @@
     w ← w + α ((x·η) x − γ (1 − λ) (z·η) x')
 
 On average  Δη = β (b − A w − C η),  Δw = α Aᵀη.  So η estimates C⁻¹E[ρδx], and Aᵀη is then half the negative
-gradient. The right-hand sides use the old w and η. With rho_mode="T" the ratio multiplies only the bootstrapped half,
-which has the same mean, because E[ρ|s] = 1, but a different variance. The form with λ uses "T".
+gradient. The right-hand sides use the old w and η. With rho_mode="T" the ratio multiplies only the bootstrapped half.
+The mean is the same, because E[ρ|s] = 1, but the variance differs. The form with λ uses "T".
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Rule

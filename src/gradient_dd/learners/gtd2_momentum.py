@@ -5,7 +5,7 @@
     w ← w + α ρ (x·η) (x − γ x') + momentum (w − w_prev)
 
 On average  Δη = β (b − A w − C η),  Δw = α Aᵀη + momentum (w − w_prev).  The authors tie the momentum
-to the step size; here it is a constant. momentum = 0 is GTD2. Every weight that has moved before moves again.
+to the step size; here it is a constant. momentum = 0 is GTD2. Every step moves all weights that have moved before.
 """
 
 from gradient_dd.learners.rule import ALPHA, ZETA, Parameter, Rule

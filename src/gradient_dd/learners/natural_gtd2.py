@@ -5,7 +5,7 @@
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ (x·η) M⁻¹(x − γ x')
 
-On average, with M at C = XᵀDX, the metric of the paper's appendix:  Δη = β (b − A w − C η),  Δw = α C⁻¹Aᵀη.  So w
+On average, with M = C = XᵀDX, the metric of the paper's appendix:  Δη = β (b − A w − C η),  Δw = α C⁻¹Aᵀη.  So w
 follows the natural gradient of the MSPBE. Sherman-Morrison updates M⁻¹ in O(p²) per step; η is not preconditioned.
 """
 

@@ -5,7 +5,7 @@
     η ← η + β (ρ δ − x·η) x
     w ← w + α ρ M⁻¹(δ x − γ (x·η) x')
 
-On average, with M at C:  Δη = β (b − A w − C η),  Δw = α C⁻¹(b − A w − B η)  with B = E[ρ γ x' xᵀ] = C − Aᵀ.  Once η
+On average, with M = C:  Δη = β (b − A w − C η),  Δw = α C⁻¹(b − A w − B η)  with B = E[ρ γ x' xᵀ] = C − Aᵀ.  Once η
 has converged, natural GTD2 has the same mean update: both are C⁻¹AᵀC⁻¹(b − A w). Sherman-Morrison updates M⁻¹ in
 O(p²) per step; η is not preconditioned.
 """

@@ -7,7 +7,7 @@
 
 δ_m is δ at w_m. The scalars of the second half step follow from the first half step and the products of x, x' and z.
 The rule uses each sample twice, so the mean update equals `expected` only up to terms of order α², and the rule
-converges to a point that far from the TD fixed point.
+converges to a point whose distance to the TD fixed point is of order α.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, ZETA, Rule

@@ -4,7 +4,7 @@
     w ← w + α ρ δ (x − γ x')
 
 On average  Δw = α (E[ρ r (x − γ x')] − E[ρ (x − γ x') (x − γ x')ᵀ] w).  δ and the direction use the same x',
-so the rule converges to the minimum of the mean squared TD error, not to the TD fixed point. Stable on every task.
+so the rule converges to the minimum of the mean squared TD error, not to the TD fixed point. It is always stable.
 """
 
 from gradient_dd.learners.rule import ALPHA, Rule

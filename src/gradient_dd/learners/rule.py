@@ -1,7 +1,7 @@
 """The scalar rule: the definition of a learner.
 
 Every learner of this family moves its weight vectors along a few directions, by coefficients that depend on a few
-scalars. So a learner is a plain function of scalars that returns coefficients. It does not know vectors, tasks, seeds
+scalars. So a learner is a plain function of scalars that returns coefficients. It does not use vectors, tasks, seeds
 or files. The reference engine calls it for one stream; the lane engine compiles it for many lanes.
 
 The argument names of `step` select its inputs, and `moves` names its outputs:
@@ -15,12 +15,12 @@ The argument names of `step` select its inputs, and `moves` names its outputs:
     def expected(alpha, beta, A, b, C, w, eta):                # any TERMS, any of its own parameters
         return alpha * (A.T @ eta), beta * (b - A @ w - C @ eta)
 
-vocabulary.py lists the names a rule may use. A new type of learner adds names there. Rules that do not use a name
-never see it, and an engine refuses a rule with a name that the engine does not know.
+vocabulary.py lists the names that a rule may use. A new type of learner adds names there, which does not affect other
+rules; an engine rejects a rule that uses a name the engine does not support.
 
 A learner first published without a trace has two forms: `step` for lam = 0 and `along_trace` for lam > 0.
-`Rule.setting` chooses between them, so lam = 0 gives exactly the learner without traces. Other learners always have a
-trace and name it in `traces`. trace.py defines traces.
+`Rule.setting` chooses between them, so lam = 0 gives exactly the learner without traces. A learner that always uses
+traces (trace.py) names them in `traces`.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -52,9 +52,9 @@ from gradient_dd.learners.vocabulary import (
 class Parameter:
     """A hyper-parameter: its meaning, default and legal range.
 
-    `positive` excludes zero. `high` is the largest legal number. `shared` marks a parameter that all lanes of a call
-    share. `grid` lists the initial values of a search: a single value fixes the parameter; for alpha it is the range.
-    If the values depend on the task, `grid` is a function of the task.
+    `positive` excludes zero. `high` is the largest legal value. `shared` marks a parameter that has one value for all
+    lanes of a call. `grid` lists the values with which a search starts, or is a function of the task that returns them.
+    A single value fixes the parameter; for alpha the values are the ends of a range.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Parameter:
 
     @property
     def legal(self) -> str:
-        """The legal range, in words."""
+        """The legal range as text."""
         if self.high < inf:
             return f"in {'(' if self.positive else '['}0, {show(self.high)}]"
         return "a positive number" if self.positive else "a number that is zero or more"
@@ -88,7 +88,7 @@ LAMBDAS = (0.0, 0.5, 0.9)
 ALPHA = Parameter("alpha", "step size of w", default=0.1, positive=True, grid=(2.0**-12, 1.0))
 ZETA = Parameter("zeta", "ratio of the step sizes of η and w: beta = zeta × alpha", 1.0, grid=(1 / 64, 1 / 8, 1.0, 8.0))
 LAM = Parameter(
-    "lam", "λ: how far TD errors reach back along the trace: 0 one step, 1 to the start", 0.0, high=1.0, grid=LAMBDAS
+    "lam", "λ: how far TD errors reach back, from 0 (one step) to 1 (the whole trace)", 0.0, high=1.0, grid=LAMBDAS
 )
 KAPPA = Parameter("kappa", "weight of the penalty on the change in values", default=1.0, grid=(1.0, 8.0))
 RIDGE = Parameter("ridge", "ε: the initial metric is ε times the identity", 1.0, True, shared=True, grid=(1.0,))
@@ -98,25 +98,25 @@ RIDGE = Parameter("ridge", "ε: the initial metric is ε times the identity", 1.
 class Rule:
     """A learner: its step, its moves, its guarantees and its reference.
 
-    name, label        its name in commands and files, and in figures
+    name, label        the name in commands and files, and the name in figures
     step               the update, as a function of scalars
     moves              the names of the outputs of `step`, in order
-    parameters         its hyper-parameters
-    reference          where it was published
-    module             `__name__` of its file, by default the file of the step. The indented lines of the file's
-                       docstring (or of the step's, if the file has none) are the equation
-    natural            it moves w along M⁻¹x and M⁻¹x' instead of x and x', where M is the running mean of x xᵀ
-    expected           the mean update of w, and of η if it has one, in the matrices of TERMS; or None. A natural
+    parameters         the hyper-parameters
+    reference          the publication
+    module             `__name__` of the rule's file, by default the file of the step. The indented lines of the step's
+                       docstring, or of the file's docstring if the step has none, are the equation
+    natural            whether w moves along M⁻¹x and M⁻¹x' instead of x and x', where M is the running mean of x xᵀ
+    expected           the mean update of w, and of η if the rule has η, in the matrices of TERMS; or None. A natural
                        rule states it without M⁻¹, like its step
-    affine             its moves are affine in delta, x_eta and the other signals that depend on the weights. A rule
-                       that clips one, such as a Huber rule, is not affine and has no mean update in A, b and C
-    td_fixed_point     it converges to the TD fixed point, A w = b, with η = 0
-    stable_off_policy  its mean update over independent draws is stable on every task with regular A and C, on-policy or
-                       not, if alpha is small enough and zeta, where it has one, large enough
+    affine             whether the moves are affine in delta, x_eta and the other signals that depend on the weights. A
+                       rule that clips a signal, such as a Huber rule, is not affine: it has no mean update in A, b, C
+    td_fixed_point     whether the rule converges to the TD fixed point, A w = b, with η = 0
+    stable_off_policy  whether the mean update over independent draws is stable on every task with regular A and C for
+                       a small enough alpha and, if the rule has zeta, a large enough zeta
     traces             the traces that `step` uses
-    along_trace        its form for lam > 0; `step` is then the form for lam = 0
-    uses_sample_twice  its update is not linear in the matrices of a sample, so `expected` is the mean only if the two
-                       uses were independent draws
+    along_trace        the form for lam > 0; `step` is then the form for lam = 0
+    uses_sample_twice  whether the update is not linear in the matrices of a sample; `expected` is then the mean for two
+                       independent samples
     rho_mode           the placement of ρ in a form that does not take `rho_x`
     """
 
@@ -149,7 +149,7 @@ class Rule:
             self._require(fits, repr(name), f"be a tuple of {words}", several)
             object.__setattr__(self, name, tuple(several))
         fits = self.expected is None or self.affine
-        self._require(fits, "'expected'", "be left out, because the rule is not affine", self.expected)
+        self._require(fits, "'expected'", "be omitted, because the rule is not affine", self.expected)
         for name, function in (("step", self.step), ("expected", self.expected or self.step)):
             try:
                 fits = callable(function) and bool(signature(function))
@@ -166,7 +166,7 @@ class Rule:
             raise bad_request(f"{what} of the rule {self.name!r}", words, got)
 
     def _check_names(self) -> None:
-        """Raise unless all names are known, and parameters, moves and traces belong to each other."""
+        """Raise unless all names are known, and parameters, moves and traces are consistent."""
         names, moves, require = list(self.defaults), set(self.moves), self._require
         own = [one.name for one in self.parameters if one.name != "zeta" and not one.shared]
         legal, terms = (
@@ -189,25 +189,25 @@ class Rule:
             raise bad_request(f"The rule {self.name!r}", "have no trace, because it is natural", have)
         for word in (*self.arguments, *self.moves):
             for name in {"z", "b"} & set(word.split("_")) - set(have) if word not in names else ():
-                require(False, "The traces", f"include {name!r}, because it uses {word!r}", have)
+                require(False, "The traces", f"include {name!r}, because the rule uses {word!r}", have)
         for parameter in self.parameters:
             parameter.check(parameter.default, f"the rule {self.name!r}, by default,")
         taken = sorted(set(names) & {*SIGNALS, *(TERMS if self.expected else ())} - {"alpha"})
         uses_eta = {"x_eta", "z_eta", "b_eta"} & set(self.arguments) or "eta_eta" in moves
         has_lam, moves_eta = "lam" in own or not self.along_trace, {"eta_x", "eta_z"} & moves or not uses_eta
-        require(has_lam, "The parameters", "include 'lam', because it has a form with a trace", own)
+        require(has_lam, "The parameters", "include 'lam', because the rule has a form with a trace", own)
         require("alpha" in names, "The parameters", "include 'alpha'", names)
-        require("zeta" in names or not self.has_eta, "The parameters", "include 'zeta', because it moves η", names)
+        require("zeta" in names or not self.has_eta, "The parameters", "include 'zeta', because η moves", names)
         require(not taken, "The parameters", "not have the name of a signal or of a term of `expected`", taken)
-        require(moves_eta, "The moves", "include 'eta_x', because it uses η", self.moves)
+        require(moves_eta, "The moves", "include 'eta_x', because the rule uses η", self.moves)
         require({"w_x", "w_next", "w_z"} & moves, "The moves", "include 'w_x' or 'w_next'", self.moves)
-        require(len(moves) == len(self.moves), "The moves", "differ", self.moves)
+        require(len(moves) == len(self.moves), "The moves", "be unique", self.moves)
 
     def _try_step(self) -> None:
         """Raise unless the step returns a number for each move."""
         try:
             returned = self.step(**dict.fromkeys(self.arguments, 0.5))
-        except Exception as error:  # the step is the user's, and may raise anything
+        except Exception as error:  # a user's step may raise any error
             got = Unquoted(f"{type(error).__name__}: {error}")
             raise bad_request(f"The step of the rule {self.name!r}", "run with every argument at 0.5", got) from None
         fits = isinstance(returned, tuple) and all(isinstance(one, Real) for one in returned)
@@ -240,16 +240,16 @@ class Rule:
 
     @cached_property
     def key(self) -> str:
-        """A short hash of its definition: a rule with a different step has a different key, whatever its name.
+        """A short hash of its definition; a change of the step changes the key, even under the same name.
 
-        The form along the trace has its own key, so adding one leaves the stored results of the form without a trace
-        valid.
+        The form along the trace has its own key, so stored results of the form without a trace stay valid if a form
+        along the trace is added.
         """
         return fingerprint(*self.definition.values())
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The parts of its definition: two rules that differ in one of them are different rules."""
+        """The parts of its definition; rules that differ in any part are different rules."""
         parts = {
             "name": self.name,
             "step": code_of(self.step),
@@ -299,7 +299,7 @@ class Rule:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it moves only along x and x', by the signals of PLAIN_SIGNALS, which every engine supports."""
+        """Whether it uses only PLAIN_SIGNALS and PLAIN_MOVES, which every engine supports, and no trace."""
         asked = set(self.arguments) - set(self.defaults)
         return asked <= set(PLAIN_SIGNALS) and set(self.moves) <= set(PLAIN_MOVES) and not self.traces
 
@@ -310,12 +310,12 @@ class Rule:
 
     @property
     def doc(self) -> str:
-        """The docstring of its step, for a rule in a notebook, or of its file."""
+        """The docstring of its step if there is one, else the docstring of its file, else its label."""
         return cleandoc(self.step.__doc__ or getattr(modules.get(self.module), "__doc__", None) or self.label)
 
     @property
     def equation(self) -> str:
-        """The update equations in the docstring of its file."""
+        """The update equations, from its docstring."""
         lines = self.doc.splitlines()
         indented = [line for line in lines if line.startswith("    ")]
         return "\n".join(line.strip() for line in indented or lines[1:]).strip()
@@ -339,7 +339,7 @@ class Rule:
                     raise BadRequestError(f"{what} It knows {', '.join(known)}.")
 
     def setting(self, rho_mode: str = "R", **values: Any) -> "Setting":
-        """Return this rule with the given, checked values; the other parameters keep their defaults."""
+        """Return a setting of this rule with these values, checked; other parameters have their defaults."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in values:
             if name not in known:
@@ -362,7 +362,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Setting:
-    """One rule with a value for each hyper-parameter, as one lane runs it."""
+    """A rule with a value for each hyper-parameter; one lane runs one setting."""
 
     rule: Rule
     values: Mapping[str, float]
@@ -379,7 +379,7 @@ class Setting:
         return card(self.rule.label, {**self.values, "rho_mode": self.rho_mode if self.rule.has_rho_mode else None})
 
     def signals(self, factor: float, rho: float) -> dict[str, float]:
-        """Return the signals that do not depend on the weights; `factor` of the schedule scales alpha."""
+        """Return the signals that do not depend on the weights; the schedule's `factor` scales alpha."""
         alpha = self.values["alpha"] * factor
         rho_x = rho if self.rho_mode == "R" else 1.0
         beta = self.values.get("zeta", 0.0) * alpha

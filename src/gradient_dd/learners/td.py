@@ -5,8 +5,8 @@
     with λ > 0:  z ← ρ (γ λ z + x)
     w ← w + α δ z
 
-On average  Δw = α (b − A w).  The fixed point solves A w = b. TD is stable only where −A is stable, which
-Baird's counterexample violates.
+On average  Δw = α (b − A w).  The fixed point solves A w = b. TD is stable only if −A is stable, which is
+not the case on Baird's counterexample.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, Rule

@@ -5,7 +5,7 @@
     w ← w + α ρ (δ x − γ (x·η) x') + momentum (w − w_prev)
 
 On average  Δη = β (b − A w − C η),  Δw = α (b − A w − B η) + momentum (w − w_prev).  The authors tie the momentum
-to the step size; here it is a constant. momentum = 0 is TDC. Every weight that has moved before moves again.
+to the step size; here it is a constant. momentum = 0 is TDC. Every step moves all weights that have moved before.
 """
 
 from gradient_dd.learners.gtd2_momentum import MOMENTUM

@@ -1,16 +1,16 @@
 """Eligibility traces: decaying sums of the features of earlier states.
 
 A trace is z ← decay z + gain x. Like the step of a rule, its `step` is a function of scalars; it returns (decay, gain).
-Its argument names select the inputs, TRACE_SIGNALS or parameters of the rule:
+Its argument names select its inputs from TRACE_SIGNALS and the parameters of the rule:
 
     def step(lam, rho, discount_before):
         return rho * discount_before * lam, rho
 
-The discount *into* the present state decays the trace, so the end of an episode (discount 0) clears it. A trace does
+The discount *into* the current state decays the trace, so the end of an episode (discount 0) clears it. A trace does
 not depend on the weights. All settings with equal values of the trace's parameters share one trace.
 
-A trace may keep numbers from step to step in its `memory`: its step takes them by name and returns their new values
-after decay and gain. They start at 0.
+A trace may keep numbers from step to step in its `memory`. Its step takes these numbers by name and returns their new
+values after decay and gain. They start at 0.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from gradient_dd.learners.vocabulary import TRACES
 
 @dataclass(frozen=True)
 class Trace:
-    """A trace: its name in TRACES, the step that decays and grows it, and the names of the numbers it keeps."""
+    """A trace: its name in TRACES, its step, and the names of the numbers in its memory."""
 
     name: str
     step: Callable[..., tuple[float, ...]]

@@ -5,7 +5,7 @@
     w ← w + α ρ δ z
 
 On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  π_before is the target policy's probability of the previous
-action. λ = 0 is TD. The fixed point depends on λ, and differently from TD(λ)'s.
+action. λ = 0 is TD. The fixed point depends on λ, but not in the same way as that of TD(λ).
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, Rule

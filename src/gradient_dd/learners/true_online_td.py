@@ -1,11 +1,11 @@
-"""True-online TD(λ): TD with traces that equals the forward-view λ-return algorithm at every step.
+"""True-online TD(λ): TD with traces, equal to the forward-view λ-return algorithm at every step.
 
     δ = r + γ x'·w − x·w
     z ← ρ (γ λ z + (1 − α ρ γ λ x·z) x)
     w ← w + α δ z + α (x·(w − w_prev)) (z − ρ x)
 
 w − w_prev is the last change of w. On-policy and with a constant α the equality is exact. λ = 0 is TD. The trace
-depends on α, so every step size needs its own.
+depends on α, so every step size needs its own trace.
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, Rule

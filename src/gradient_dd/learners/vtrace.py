@@ -4,8 +4,8 @@
     z ← γ λ min(1, ρ_before) z + x
     w ← w + α ρ δ z
 
-On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  The ratio of the present action is not clipped. λ = 0 is TD. The
-fixed point depends on λ, and differently from TD(λ)'s.
+On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  The ratio of the current action is not clipped. λ = 0 is TD. The
+fixed point depends on λ, but not in the same way as that of TD(λ).
 """
 
 from gradient_dd.learners.rule import ALPHA, LAM, Rule

@@ -1,8 +1,8 @@
-"""The same rules on networks: the only package that imports JAX, which the extra `neural` brings.
+"""The learning rules on neural networks; the only package that imports JAX, from the extra `neural`.
 
-network   what a network is: its shape, its flat weights, its values and its second output h
-step      one update of a rule on a network, as a pure function of arrays; which rules and optimisers there are
-learner   NetworkLearner, fed with transitions or batches
-control   NetworkControl: the same rules on action values
-learnt    features that an ensemble learns from transitions, for evaluations of logs
+network   Network: its shape, its flat weights, its values and its second output h
+step      one update of a rule on a network, as a pure function of arrays; the supported rules and optimisers
+learner   NetworkLearner, which learns from transitions or batches
+control   NetworkControl, which learns action values by the same rules
+learnt    features that an ensemble learns from transitions, for the evaluation of logs
 """

@@ -1,8 +1,8 @@
-"""NetworkControl: the same rules on action values.
+"""NetworkControl: the learning rules on action values.
 
 V(s) becomes Q(s, a) of the action taken, and V(s') the mean of Q(s', ·) under the target policy. `td` is Q-learning
-with a greedy target policy and expected Sarsa with target="epsilon"; `tdrc` is QRC, `tdc` is QC, `gtd2` is GQ2. Rules
-need no importance ratio here.
+with a greedy target policy and expected Sarsa with target="epsilon"; `tdrc` is QRC, `tdc` is QC, `gtd2` is GQ2. No rule
+needs an importance ratio here.
 """
 
 from dataclasses import replace
@@ -28,16 +28,16 @@ with extra("neural"):
 
 
 def policy(q: Any, epsilon: Any) -> Any:
-    """Return the ε-greedy probabilities of actions, in the shape of q (…, actions); equally good best actions share."""
+    """Return the ε-greedy probabilities of actions, of the shape of q (…, actions); tied best actions share equally."""
     best = q == q.max(axis=-1, keepdims=True)
     greedy = best / best.sum(axis=-1, keepdims=True)
     return (1 - epsilon) * greedy + epsilon / q.shape[-1]
 
 
 def action_sample(kind: Kind, state: NetworkState, transitions: Any, epsilon: Any) -> NetworkSample:
-    """Return (s, action, reward, discount, s_next) as a NetworkSample, the next state under the ε-greedy target policy.
+    """Return (s, action, reward, discount, s_next) as a NetworkSample that weights next actions by the target policy.
 
-    The target policy uses the weights that bootstrap: the target copy if there is one.
+    The ε-greedy target policy uses the bootstrapping weights: the target copy if there is one, else w.
     """
     s, action, reward, discount, s_next = transitions
     q = kind.network.values(state.target if kind.target else state.w, s_next)
@@ -59,7 +59,7 @@ def action_update(kind: Kind) -> Any:
 
 
 class Memory(NamedTuple):
-    """Remembered transitions: observations (n, inputs), everything else (n,)."""
+    """The replay memory: observations (n, inputs), all other columns (n,)."""
 
     s: Array
     action: Any
@@ -71,13 +71,13 @@ class Memory(NamedTuple):
 class NetworkControl(Saved):
     """An agent that acts ε-greedily and learns action values by any rule without a trace.
 
-    learner, network  as for NetworkLearner; the network gets an output for each action
+    learner, network  as for NetworkLearner; the network gets one output for each action
     actions        the number of actions
     epsilon        the probability of a random action
-    replay         the number of remembered transitions; None: it learns from the last transition alone
-    batch          remembered transitions per update, drawn at random
-    target         the target policy: "greedy" (Q-learning), or "epsilon", its own (expected Sarsa)
-    others         of NetworkLearner: alpha, optimiser, target_period, seed, kappa, ...
+    replay         the capacity of the replay memory; None: each update uses only the last transition
+    batch          the number of transitions per update, drawn at random from the replay memory
+    target         the target policy: "greedy" (Q-learning), or "epsilon", the agent's own policy (expected Sarsa)
+    others         further arguments of NetworkLearner: alpha, optimiser, target_period, seed, kappa, ...
 
     >>> agent = NetworkControl("tdrc", Network(inputs=2, hidden=(8,)), actions=3, alpha=0.01, epsilon=0.1)
     >>> action = agent.act([0.5, 0.0])
@@ -111,7 +111,7 @@ class NetworkControl(Saved):
         self.batch = whole_number("'batch'", batch)
         self.target = one_of("'target'", target, ("greedy", "epsilon"))
         n = self.capacity or 1
-        check_memory(f"A replay of {n:,} transitions", 8 * n * (2 * inputs + 3), "Remember fewer.")
+        check_memory(f"A replay of {n:,} transitions", 8 * n * (2 * inputs + 3), "Use a smaller 'replay'.")
         self.memory = Memory(np.zeros((n, inputs)), np.zeros(n, int), np.zeros(n), np.zeros(n), np.zeros((n, inputs)))
         self.forget()
 
@@ -129,7 +129,7 @@ class NetworkControl(Saved):
 
     @property
     def remembered(self) -> Memory:
-        """The remembered transitions; views."""
+        """The transitions in the replay memory, as views."""
         return Memory(*(column[: self.seen] for column in self.memory))
 
     def predict(self, observation: Any) -> Array:
@@ -138,7 +138,7 @@ class NetworkControl(Saved):
         return values[0] if single else values
 
     def act(self, observation: Any) -> int:
-        """Return the action for one observation: the best, or a random action with probability ε."""
+        """Return an action for one observation: the best action, or a random one with probability ε."""
         q = self.predict(observation)
         if q.ndim != 1:
             raise bad_request("'observation'", "be one observation", q.shape)
@@ -155,9 +155,9 @@ class NetworkControl(Saved):
         terminated: bool = False,
         truncated: bool = False,
     ) -> None:
-        """Remember one transition and make one update. The discount is 0 at the end of an episode, or if `terminated`.
+        """Remember one transition and make one update.
 
-        `truncated` has no effect, because there is no trace.
+        The discount is 0 at the end of an episode; `terminated` sets it to 0. `truncated` has no effect without traces.
         """
         inputs = self.learner.network.inputs
         action = whole_number("'action'", action, at_least=0, at_most=self.actions - 1)
@@ -207,9 +207,9 @@ class NetworkControl(Saved):
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, learner: Rule | None = None, optimiser: Any = None) -> Self:
-        """Return the agent that a file holds; it continues as if it had never been saved.
+        """Return the agent saved in a file; it continues as if it had never been saved.
 
-        The file does not hold a rule or an optimiser of your own: give them again.
+        A rule or an optimiser of your own is not saved: pass it again.
         """
         with open_saved(path, cls.file) as (header, arrays):
             agent = cls(**saved_arguments(path, header, learner, optimiser), **header["agent"])

@@ -1,4 +1,4 @@
-"""NetworkLearner: any rule on a network, fed with transitions or batches; and its file."""
+"""NetworkLearner: any rule on a network, which learns from transitions or batches and can be saved."""
 
 from collections.abc import Callable
 from copy import copy
@@ -32,26 +32,26 @@ with extra("neural"):
     import jax.numpy as jnp
 
 ARRAYS = 16  # arrays of rows × widths that an update holds at most: 8.5 GB for 10⁶ rows of 4-64-64-1
-FEW = 256  # rows of a batch whose memory is not checked: the check takes as long as the checks of its numbers
+FEW = 256  # rows up to which memory is not checked: the check would take as long as all checks of the numbers
 CHUNK = 64  # updates in one compiled scan
 
 
 class NetworkLearner(Saved):
-    """A learner on a network that is fed with transitions or batches.
+    """A learner on a network that learns from transitions or batches.
 
     learner       a name in `LEARNERS`, or a Rule of your own
     network       the shape of the value function
-    alpha         step size of w; omitted if `optimiser` is a transformation of your own, which includes it
-    optimiser     "sgd", "adam", "adam_without_momentum" (β₁ = 0), or a transformation of Optax
+    alpha         step size of w; omit it with an Optax transformation of your own, which includes the step size
+    optimiser     "sgd", "adam", "adam_without_momentum" (β₁ = 0), or an Optax transformation
     second_alpha  step size of η; default zeta × alpha
-    initial_w     flat initial weights; default drawn from `seed`. initial_eta  the same for η; default h = 0 everywhere
+    initial_w, initial_eta   flat initial weights; by default w is drawn from `seed`, and h is 0 everywhere
     rho_mode      "R" or "T": the place of the importance ratio in the GTD2 family
-    period        the DD term pulls to the values of a copy of w, which is made every `period` updates, from w of the
-                  update before: 1 is Gradient-DD
-    target_period bootstrap from a copy of w that is made every `target_period` updates; None: from w itself
-    pull          pull w itself to that copy, by alpha × pull (DQN Pro)
-    correction    add the Hessian term ψ (Maei 2009), for GTD2 and TDC; the network needs second="tangent"
-    parameters    of the rule: zeta, kappa, reg, lam, ...
+    period        the DD term pulls towards the values of a copy of w, which is replaced every `period` updates by w of
+                  the previous update; 1 is Gradient-DD
+    target_period bootstrap from a copy of w that is replaced every `target_period` updates; None: from w itself
+    pull          pull w itself towards that copy, by alpha × pull (DQN Pro)
+    correction    add the Hessian term ψ (Maei 2009), for the GTD2 and TDC families; requires second="tangent"
+    parameters    parameters of the rule: zeta, kappa, reg, lam, ...
 
     >>> agent = NetworkLearner("gradient_dd", Network(inputs=1, hidden=()), alpha=0.5)
     >>> agent.update([1.0], reward=1.0, discount=0.0, next_observation=None)
@@ -85,14 +85,14 @@ class NetworkLearner(Saved):
         self.network, self.seed = network, whole_number("'seed'", seed, at_least=0)
         chosen = find_optimiser(optimiser)
         if chosen.own and alpha is not None:
-            raise bad_request("'alpha'", "be omitted, because your optimiser has the step size", alpha)
+            raise bad_request("'alpha'", "be omitted, because your optimiser includes the step size", alpha)
         if not chosen.own and alpha is None:
             raise bad_request("'alpha'", "be given", alpha)
         self.setting = find(learner).setting(rho_mode, alpha=1.0 if chosen.own else alpha, **parameters)
         check_rule(self.rule, network, boolean("'correction'", correction))
         has_target = target_period is not None
         self.kind = Kind(self.rule, network, self.setting.rho_mode, chosen, correction, has_target)
-        self.arguments: dict[str, Any] = {  # to make a learner like this one
+        self.arguments: dict[str, Any] = {  # from which `load` makes the same learner
             "alpha": None if chosen.own else self.setting.values["alpha"],
             "second_alpha": second_step(self.setting, chosen.own, second_alpha, parameters),
             "seed": self.seed,
@@ -103,9 +103,9 @@ class NetworkLearner(Saved):
             **{name: self.setting.values[name] for name in parameters},
         }
         if self.arguments["period"] > 1 and "kappa" not in self.rule.defaults:
-            raise bad_request(f"'period' for {self.rule.name}", "be 1, because it has no DD term", period)
+            raise bad_request(f"'period' for {self.rule.name}", "be 1, because the rule has no DD term", period)
         if pull and not has_target:
-            raise bad_request("'target_period'", "be given with 'pull', which pulls to that copy", target_period)
+            raise bad_request("'target_period'", "be given with 'pull', which pulls w to that copy", target_period)
         first = {"initial_w": network.first_w(self.seed), "initial_eta": network.first_eta(self.seed)}
         for name, given in (("initial_w", initial_w), ("initial_eta", initial_eta)):
             if given is not None:
@@ -146,12 +146,12 @@ class NetworkLearner(Saved):
 
     @property
     def w(self) -> Array:
-        """All weights of the value function, flat: layer by layer W (inputs × outputs, row by row), then b."""
+        """All weights of the value function as one vector: of each layer W (inputs × outputs, row by row), then b."""
         return np.asarray(self.state.w).astype(float)
 
     @property
     def eta(self) -> Array:
-        """All secondary weights, flat in the same way; zeros for a rule without any."""
+        """All secondary weights as one vector; zeros for a rule without η."""
         return np.asarray(self.state.eta).astype(float)
 
     def predict(self, observation: Any) -> Any:
@@ -160,7 +160,7 @@ class NetworkLearner(Saved):
         return float(values[0, 0]) if single else values[:, 0]
 
     def _values(self, observation: Any) -> tuple[Array, bool]:
-        """Return the outputs for observations, (n, outputs), and whether it is a single observation."""
+        """Return the outputs (n, outputs) for observations, and whether one observation was given."""
         rows, single = states("observation", observation, self.network.inputs)
         with self.network.working():
             values = predictions(self.network)(self.state.w, self.network.array(rows))
@@ -182,9 +182,9 @@ class NetworkLearner(Saved):
         """Make one update from one transition (d,), or from a batch (B, d), and return the TD error or errors (B,).
 
         `discount` is 0 at the end of an episode; next_observation is then ignored and may be None. `terminated` sets
-        the discount to 0; after a `truncated` transition the next one begins with an empty trace.
+        the discount to 0. The update after a `truncated` transition begins with an empty trace.
         A batch moves w and η by the mean over its transitions. An invalid argument, or a step that would diverge
-        (DivergedError), changes nothing. A rule with a trace takes one transition at a time.
+        (DivergedError), changes nothing. A rule with a trace learns from one transition at a time.
         """
         single = dimensions(observation) == 1
         rows = self._rows(observation, reward, discount, next_observation, rho, pi, mu, terminated, truncated)
@@ -198,7 +198,7 @@ class NetworkLearner(Saved):
         return float(errors[0]) if single else errors
 
     def _learn(self, program: Callable[[Kind], Any], *given: Any) -> Array:
-        """Make one update by a compiled program, from checked arrays; return the TD errors."""
+        """Make one update from checked arrays with a compiled program; return the TD errors."""
         with self.network.working():
             state, read = program(self.kind)(self.values, self.state, *given)
         answer = np.asarray(read, float)
@@ -232,20 +232,20 @@ class NetworkLearner(Saved):
         """Make updates from batches drawn from a buffer with replacement; return the TD errors (updates, batch).
 
         `buffer` holds (observation, reward, discount, next_observation) of n transitions, and optionally rho. The
-        batches depend on `seed` and on the number of updates before.
+        batches depend on `seed` and on the number of earlier updates.
         """
         if not isinstance(buffer, list | tuple) or len(buffer) not in (4, 5):
-            rule = "be (observation, reward, discount, next_observation), or these and rho"
+            rule = "be (observation, reward, discount, next_observation), optionally with rho"
             raise bad_request("'buffer'", rule, buffer)
         if self.rule.traces:
-            raise bad_request(f"The rule of {self.rule.name} with a replay", "have no trace", self.rule.name)
+            raise bad_request(f"The rule {self.rule.name!r} for a replay", "have no trace", self.rule.name)
         updates, batch = whole_number("'updates'", updates), whole_number("'batch'", batch)
         rows = self._rows(*buffer)
         drawn = np.random.default_rng([self.seed, self.updates]).integers(len(rows), size=(updates, batch))
         return self._run(rows, drawn)
 
     def _run(self, rows: Any, places: Any) -> Array:
-        """Make an update from the rows at each row of `places`; return the TD errors in its shape."""
+        """Make one update for each row of indices in `places`; return the TD errors in the shape of `places`."""
         n, errors = len(rows), np.empty(places.shape)
         more = max(CHUNK, 1 << (n - 1).bit_length()) - n  # few shapes, so that few programs are compiled
         with self.network.working():
@@ -273,9 +273,9 @@ class NetworkLearner(Saved):
         terminated: Any = False,
         truncated: Any = False,
     ) -> Any:
-        """Return checked transitions, each in one row, as `sample_of` reads them; s_next after an end is 0."""
+        """Return checked transitions, one per row, as `sample_of` reads them; s_next is 0 where an episode ends."""
         if self.network.outputs != 1:
-            raise bad_request("'outputs' of a network that predicts", "be 1", self.network.outputs)
+            raise bad_request("'outputs' of the network of a NetworkLearner", "be 1", self.network.outputs)
         here, _ = states("observation", observation, self.network.inputs)
         n = len(here)
         reward, discount, rho, cut = checked_columns(reward, discount, rho, terminated, truncated, n)
@@ -286,7 +286,7 @@ class NetworkLearner(Saved):
         else:
             there, _ = states("next_observation", next_observation, self.network.inputs, used=discount != 0)
             if there.shape != here.shape:
-                raise bad_request("'next_observation'", f"have the form of 'observation', {here.shape}", there.shape)
+                raise bad_request("'next_observation'", f"have the shape of 'observation', {here.shape}", there.shape)
         pi, mu = (0.0 if column is None else column for column in given)
         d, rows = self.network.inputs, np.empty((n, 2 * self.network.inputs + 6), self.network.precision)
         with np.errstate(over="ignore"):
@@ -310,14 +310,14 @@ class NetworkLearner(Saved):
         return header, {f"state_{place}": np.array(part) for place, part in enumerate(parts)}
 
     def copy(self) -> Self:
-        """Return an independent copy, which continues with the same bits."""
+        """Return an independent copy, which makes bitwise the same updates."""
         return copy(self)  # updates replace the state and change no array
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, learner: Rule | None = None, optimiser: Any = None) -> Self:
-        """Return the learner that a file holds; it continues as if it had never been saved.
+        """Return the learner saved in a file; it continues as if it had never been saved.
 
-        The file does not hold a rule or an optimiser of your own: give them again.
+        A rule or an optimiser of your own is not saved: pass it again.
         """
         with open_saved(path, cls.file) as (header, arrays):
             agent = cls(**saved_arguments(path, header, learner, optimiser))
@@ -325,10 +325,10 @@ class NetworkLearner(Saved):
             return agent
 
     def _put_back(self, path: Any, header: dict[str, Any], arrays: dict[str, Any]) -> None:
-        """Continue from the state in a file; raise unless the learner has the same optimiser and arrays."""
+        """Restore the state in a file; raise unless the optimiser and the arrays are the saved ones."""
         if header["transformation"] != fingerprint(made_of(self.kind.optimiser.transformation)):
             what = f"{str(path)!r} was saved with another optimiser: its steps or its numbers differ"
-            raise BadRequestError(f"{what}. Give the saved optimiser, optimiser=...")
+            raise BadRequestError(f"{what}. Pass the original one as optimiser=...")
         _, state = self._contents()
         put_back(state, arrays)
         with self.network.working():
@@ -340,7 +340,7 @@ def saved_arguments(path: Any, header: dict[str, Any], learner: Rule | None, opt
     """Return the arguments of a saved learner; `learner` and `optimiser` are the user's own, or None."""
     own = header["optimiser"] == "own"
     if own and optimiser is None:
-        raise BadRequestError(f"{str(path)!r} was saved with an optimiser of your own: give it again, optimiser=...")
+        raise BadRequestError(f"{str(path)!r} was saved with an optimiser of your own. Pass it again as optimiser=...")
     setting = saved_setting(path, header, learner)
     return header["arguments"] | {
         "learner": setting.rule,
@@ -351,21 +351,21 @@ def saved_arguments(path: Any, header: dict[str, Any], learner: Rule | None, opt
 
 
 def second_step(setting: Setting, own: bool, second_alpha: Any, parameters: dict[str, Any]) -> float | None:
-    """Return the step size of η that was given, or None for zeta × alpha."""
+    """Return the given step size of η, or None for zeta × alpha."""
     decays = "eta_eta" in setting.rule.moves
     if second_alpha is None:
         if own and decays:
-            raise bad_request("'second_alpha'", "be given: it is the step of the decay of η", None)
+            raise bad_request("'second_alpha'", "be given, because the decay of η uses it", None)
         return None
     if "zeta" in parameters or not setting.rule.has_eta:
-        raise bad_request("'second_alpha'", "be omitted: 'zeta' is given, or the rule has no η", second_alpha)
+        raise bad_request("'second_alpha'", "be omitted if 'zeta' is given or the rule has no η", second_alpha)
     return number("'second_alpha'", "be a number that is zero or more", second_alpha, low=0.0)
 
 
 def update_numbers(setting: Setting, plain: bool, second_alpha: float | None, pull: float) -> dict[str, float]:
     """Return the numbers that a compiled update reads.
 
-    With a `plain` optimiser the rule applies the step sizes; with any other it gets alpha = beta = 1.
+    With a `plain` optimiser the rule applies the step sizes; with any other optimiser it gets alpha = beta = 1.
     """
     step = setting.values["alpha"]
     second = setting.values.get("zeta", 0.0) * step if second_alpha is None else second_alpha

@@ -1,8 +1,8 @@
 """Features learnt from transitions: the last hidden layers of an ensemble, with a validated size and training time.
 
-Some episodes are held out. Networks of several sizes learn from the other episodes by TDRC with Adam, and the size and
-the number of updates with the smallest error on the held-out returns are chosen. Then each member of the ensemble is
-trained with them on a random half of all episodes: the members differ where the data are not informative.
+Networks of several sizes learn from part of the episodes by TDRC with Adam. The size and the number of updates with the
+smallest error on the returns of the held-out episodes are selected. Each member of the ensemble is then trained on a
+random half of all episodes, so that the members disagree where the data are uninformative.
 """
 
 from typing import Any, NamedTuple
@@ -15,9 +15,9 @@ from gradient_dd.networks.network import Network
 from gradient_dd.stream.features import Layers
 
 SIZES = ((16,), (32, 16))
-MEMBERS, BATCH, LOOKS, BETWEEN = 4, 64, 8, 400  # networks; rows of a batch; validations, updates between two of them
+MEMBERS, BATCH, LOOKS, BETWEEN = 4, 64, 8, 400  # networks; rows of a batch; validations; updates between validations
 STEP = 0.002
-HELD_OUT, FEWEST = 0.25, 8  # share of the groups that is held out; fewer episodes are cut into pieces
+HELD_OUT, FEWEST = 0.25, 8  # share of the groups held out; smallest number of groups
 WORSE = 2  # validations without progress after which training stops
 
 
@@ -32,12 +32,12 @@ class Learnable(NamedTuple):
     episode: Any
 
     def part(self, rows: Booleans) -> "Learnable":
-        """Return some of the rows."""
+        """Return the rows where a mask is true."""
         return Learnable(*(column[rows] for column in self))
 
 
 class Choice(NamedTuple):
-    """A size, its number of updates, and its error on held-out rows."""
+    """A network size, a number of updates, and the error on held-out rows."""
 
     hidden: tuple[int, ...]
     updates: int
@@ -45,7 +45,7 @@ class Choice(NamedTuple):
 
 
 def groups_of(episode: Integers) -> Integers:
-    """Return the group of each row: its episode, or one of FEWEST pieces if there are fewer episodes."""
+    """Return the group of each row: its episode, or one of FEWEST equal pieces of a log with fewer episodes."""
     _, group = np.unique(episode, return_inverse=True)
     if group.max(initial=0) + 1 < FEWEST:
         group = np.arange(len(episode)) * FEWEST // len(episode)
@@ -53,11 +53,11 @@ def groups_of(episode: Integers) -> Integers:
 
 
 def held_out_error(agent: NetworkLearner, data: Learnable) -> float:
-    """Return the mean square of returns minus values over held-out rows, or infinity if it is not finite.
+    """Return the mean squared difference of returns and values over held-out rows, or infinity if it is not finite.
 
-    A return is G = ρ (r + γ G'), computed backwards along an episode from the value of the next state, if the rows stop
-    before the end of an episode. The noise of returns is the same for all networks. TD errors are not suitable: in a
-    random world their mean square is smaller for values that are too flat.
+    The return G = ρ (r + γ G') is computed backwards along each episode. If the rows stop before the episode ends, it
+    starts from the value of the next state. The noise of the returns is the same for all networks. TD errors are not
+    suitable: on a stochastic task, values that are too flat have a smaller mean squared TD error.
     """
     with np.errstate(all="ignore"):
         after, returns = agent.predict(data.s_next), np.empty(len(data.reward))
@@ -70,7 +70,7 @@ def held_out_error(agent: NetworkLearner, data: Learnable) -> float:
 
 
 def beginner(data: Learnable, hidden: tuple[int, ...], seed: int) -> NetworkLearner:
-    """Return an untrained agent for the data."""
+    """Return an untrained learner for the data."""
     return NetworkLearner("tdrc", Network(data.s.shape[1], hidden), alpha=STEP, optimiser="adam", seed=seed)
 
 
@@ -97,7 +97,7 @@ def choose_size(data: Learnable, seed: int) -> Choice:
 def learn_layers(data: Learnable, centre: Array, scale: Array, seed: int = 0) -> tuple[Layers, Choice]:
     """Return the features that an ensemble learns from data, and the chosen size and training time.
 
-    The observations in the data are scaled by `centre` and `scale`, like the map's inputs.
+    The observations in the data are already scaled by `centre` and `scale`; the feature map scales its inputs itself.
     """
     size = max(1e-12, float(np.abs(data.reward).mean()))
     data = data._replace(reward=data.reward / size)

@@ -1,8 +1,8 @@
 """Network: a value function with hidden layers and one flat vector of weights.
 
-The vector has W (inputs × outputs, row by row) and b of each layer: w[:64] of a network with one input and 64 hidden
-units are the weights of its input. Without hidden layers a network is V(s) = w·(s, 1): the linear case, in which every
-rule equals its `Learner`.
+The vector holds W (inputs × outputs, row by row) and then b of each layer: in a network with one input and 64 hidden
+units, w[:64] are the weights of the input. Without hidden layers V(s) = w·(s, 1), the linear case, in which every rule
+makes the same updates as in a `Learner`.
 """
 
 import os
@@ -37,11 +37,11 @@ def first_process() -> int:
 class Network:
     """The shape of a value function, and of the second output h that rules with η need.
 
-    inputs      length of a state
+    inputs      length of a state vector
     hidden      units of each hidden layer; () is the linear case
     activation  "tanh" or "relu"
-    second      the definition of h(s). "head": linear in the last hidden layer and a 1, with no gradient into that
-                layer. "tangent": η·∇V(s), as in theory (Maei 2009). "network": another network of the shape of V's
+    second      the definition of h(s). "head": linear in the last hidden layer and a constant, with no gradient into
+                that layer. "tangent": η·∇V(s), as in theory (Maei 2009). "network": a second network of the same shape
     precision   "float32" or "float64"
     outputs     1 for state values; the number of actions for action values
 
@@ -72,12 +72,12 @@ class Network:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The length of its input, of each hidden layer, and of its output."""
+        """The widths of the input, of each hidden layer, and of the output."""
         return (self.inputs, *self.hidden, self.outputs)
 
     @property
     def shape(self) -> str:
-        """Its widths as text, such as 4-64-64-1."""
+        """The widths as text, such as 4-64-64-1."""
         return "-".join(map(str, self.widths))
 
     @cached_property
@@ -91,9 +91,9 @@ class Network:
         return (self.widths[-2] + 1) * self.outputs if self.second == "head" else self.n_weights
 
     def working(self) -> AbstractContextManager[Any]:
-        """Return the context in which JAX computes with its precision; other uses of JAX keep theirs.
+        """Return the context in which JAX uses the precision of the network; other uses of JAX are not affected.
 
-        Raise in a forked child: JAX's threads do not exist there, and its first computation would never end.
+        Raise an error in a forked child, where JAX's threads do not exist and its first computation would never end.
         """
         if first_process() != os.getpid():
             raise GradientDDError(
@@ -103,8 +103,8 @@ class Network:
         return jax.enable_x64(True) if self.precision == "float64" else nullcontext()
 
     def array(self, values: Any) -> Any:
-        """Return numbers as an array of its precision; call this inside `working`."""
-        with np.errstate(over="ignore"):  # a number that is too large becomes infinite, and the update raises
+        """Return numbers as an array in the precision of the network; call this inside `working`."""
+        with np.errstate(over="ignore"):  # a number that is too large becomes infinite, and the update raises an error
             return jnp.asarray(np.asarray(values, self.precision))
 
     def layers(self, w: Any) -> list[tuple[Any, Any]]:
@@ -121,12 +121,12 @@ class Network:
         return s
 
     def values(self, w: Any, s: Any) -> Any:
-        """Return the values of states s (n, inputs), (n, outputs)."""
+        """Return the values (n, outputs) of states s (n, inputs)."""
         W, b = self.layers(w)[-1]
         return self.last_hidden(w, s) @ W + b
 
     def second_values(self, eta: Any, w: Any, s: Any) -> Any:
-        """Return h of states s (n, inputs), (n, outputs)."""
+        """Return h (n, outputs) of states s (n, inputs)."""
         if self.second == "network":
             return self.values(eta, s)
         if self.second == "tangent":
@@ -136,16 +136,16 @@ class Network:
         return last @ W + b
 
     def first_w(self, seed: int) -> Array:
-        """Return the initial weights of a seed: normal with variance 1 (2 for relu) over the inputs of a layer, b = 0.
+        """Return the initial weights for a seed: W normal with variance 1 (2 for relu) over a layer's inputs, b = 0.
 
-        Without hidden layers they are 0, as in `Learner`.
+        Without hidden layers all initial weights are 0, as in `Learner`.
         """
         if not self.hidden:
             return np.zeros(self.n_weights)
         return self._drawn(np.random.default_rng([seed, 0]))
 
     def first_eta(self, seed: int) -> Array:
-        """Return the initial secondary weights, with which h is 0 everywhere."""
+        """Return the initial secondary weights, for which h is 0 everywhere."""
         if self.second != "network" or not self.hidden:
             return np.zeros(self.n_second_weights)
         eta = self._drawn(np.random.default_rng([seed, 1]))
@@ -161,7 +161,7 @@ class Network:
 
 
 def states(name: str, s: Any, inputs: int, used: Any = None) -> tuple[Array, bool]:
-    """Return states as rows (n, inputs), and whether it is a single state; rows that are not `used` become 0."""
+    """Return states as rows (n, inputs), and whether one state was given; rows that are not `used` become 0."""
     if used is not None and dimensions(s) == 2 and len(s) == len(used) and not used.all():
         s = np.where(used[:, None], np.asarray(s, float), 0.0)
     elif used is not None and dimensions(s) == 1 and not used.any():
@@ -174,5 +174,5 @@ def states(name: str, s: Any, inputs: int, used: Any = None) -> tuple[Array, boo
 
 @cache
 def predictions(network: Network) -> Any:
-    """Return the compiled values of states (n, inputs)."""
+    """Return the compiled function that computes the values of states (n, inputs)."""
     return jax.jit(network.values)

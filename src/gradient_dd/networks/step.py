@@ -5,13 +5,13 @@ along each gradient, and one vector-Jacobian product turns that into a direction
 
     w ← w + w_x ∇V(s) + w_next ∇V(s'),   η ← η + eta_x ∇h(s),
 
-which is the linear update with ∇V(s) for x. Signals: δ from V; x·η is h(s); x·(w − w_prev) is V_w(s) − V_copy(s), where
-the copy is w of one update before (Gradient-DD) or of a longer period (functional regularisation). A batch has means.
-All right-hand sides use old weights; w and η move together.
+which is the linear update with ∇V(s) in place of x. The signal δ is computed from V; x·η is h(s); x·(w − w_prev) is
+V_w(s) − V_copy(s), where the copy is w of the previous update (Gradient-DD) or of an earlier one (functional
+regularisation). A batch moves w and η by its mean. All right-hand sides use old weights.
 
-A rule is a function of numbers, and here the numbers are arrays under JAX. So a rule must not contain a Python `if`;
-`min` and `max` become functions of arrays. Natural rules need M⁻¹ for a matrix M of all weights. With the optimiser
-"sgd" the rule itself applies the step sizes. With any other optimiser the rule gets alpha = beta = 1.
+A rule is a function of numbers, which are JAX arrays here. It must not contain a Python `if`, and its `min` and `max`
+become functions of arrays. Natural rules are refused, because they need M⁻¹ for a matrix M of all weights. With the
+optimiser "sgd" the rule itself applies the step sizes. With any other optimiser the rule gets alpha = beta = 1.
 """
 
 from collections.abc import Callable
@@ -44,18 +44,18 @@ NAMED = {  # the values of `optimiser`; the transformations have no step size
 
 
 class Optimiser(NamedTuple):
-    """A transformation of Optax, or None for plain steps; `own` is a user's, which includes its step size."""
+    """An Optax transformation, or None for plain steps; `own` marks a user's transformation and step size."""
 
     name: str
     transformation: Any
     own: bool
 
     def first(self, weights: Any) -> Any:
-        """Return its memory for initial weights."""
+        """Return the memory of the optimiser for initial weights."""
         return () if self.transformation is None else self.transformation.init(weights)
 
     def step(self, direction: Any, memory: Any, weights: Any, size: Any) -> tuple[Any, Any]:
-        """Return the change of weights along a direction, and its new memory."""
+        """Return the change of weights along a direction, and the new memory of the optimiser."""
         if self.transformation is None:
             return direction, memory
         if self.own:
@@ -65,7 +65,7 @@ class Optimiser(NamedTuple):
 
 
 def find_optimiser(given: Any) -> Optimiser:
-    """Return the optimiser with a name, or a user's transformation of Optax as an optimiser."""
+    """Return the optimiser of a name, or a user's Optax transformation as an optimiser."""
     if isinstance(given, optax.GradientTransformation):
         return Optimiser("own", given, own=True)
     if not isinstance(given, str) or given not in NAMED:
@@ -74,7 +74,7 @@ def find_optimiser(given: Any) -> Optimiser:
 
 
 class Kind(NamedTuple):
-    """The key of one compiled program: everything except numbers. `rule` is a Rule, or has its attributes."""
+    """The key of one compiled program: everything except numbers. `rule` is a Rule or has its attributes."""
 
     rule: Any
     network: Network
@@ -87,8 +87,8 @@ class Kind(NamedTuple):
 class NetworkSample(NamedTuple):
     """A batch of transitions: states (B, inputs), numbers (B,).
 
-    `here` and `there` (B, outputs) weight the outputs in V(s) and V(s'): 1 for state values; for action values the
-    action taken, and the target policy in the next state. `cut` (B,) is not 0 if an episode was cut after this step.
+    `here` and `there` (B, outputs) weight the outputs in V(s) and V(s'): 1 for state values; for action values a 1 at
+    the action taken, and the target policy in the next state. `cut` (B,) is nonzero where an episode was truncated.
     """
 
     s: Any
@@ -106,7 +106,7 @@ class NetworkSample(NamedTuple):
 def sample_of(kind: Kind, rows: Any) -> NetworkSample:
     """Return a batch for state values; each row has s, s_next, reward, discount, rho, pi, mu and cut.
 
-    They are one array, because each argument of a compiled program slows its call.
+    The rows are one array, because each argument slows the call of a compiled program.
     """
     s, s_next, numbers = jnp.split(rows, (kind.network.inputs, 2 * kind.network.inputs), axis=1)
     reward, discount, *others = numbers.T
@@ -115,7 +115,7 @@ def sample_of(kind: Kind, rows: Any) -> NetworkSample:
 
 
 class TraceMemory(NamedTuple):
-    """A trace of ∇V by w, the same trace of ∇h by η, and its own numbers."""
+    """A trace of the gradients of V by w, the same trace of the gradients of h by η, and the trace's own numbers."""
 
     of_w: Any
     of_eta: Any
@@ -137,7 +137,7 @@ class NetworkState(NamedTuple):
 
 
 def first_state(kind: Kind, w: Any, eta: Any) -> NetworkState:
-    """Return the state of initial weights."""
+    """Return the state before the first update."""
     zero = jnp.zeros((), w.dtype)
     traces = {
         trace.name: TraceMemory(jnp.zeros_like(w), jnp.zeros_like(eta), (zero,) * len(trace.memory))
@@ -158,14 +158,14 @@ def first_state(kind: Kind, w: Any, eta: Any) -> NetworkState:
 
 
 def read(outputs: Any, weights: Any) -> Any:
-    """Return (B,) values: the outputs (B, outputs) weighted and summed."""
+    """Return the weighted sums (B,) of outputs (B, outputs)."""
     return (outputs * weights).sum(axis=-1)
 
 
 def directions(
     kind: Kind, values: dict[str, Any], state: NetworkState, sample: NetworkSample
 ) -> tuple[Any, Any, Any, dict[str, TraceMemory], Any]:
-    """Return how w and η move, the factor by which η grows, the traces, and the TD errors (B,).
+    """Return the directions of w and η, the relative growth of η, the traces, and the TD errors (B,).
 
     All depend on old weights; moves are means over the batch. Each `pull` turns cotangents (B,) into a direction of w,
     each `second` into directions of η and w; XLA omits directions that a rule does not use.
@@ -222,14 +222,14 @@ def directions(
 def advance(
     kind: Kind, values: dict[str, Any], state: NetworkState, sample: NetworkSample
 ) -> tuple[NetworkState, Any, Any]:
-    """Return the state after one update, the TD errors (B,), and whether it stayed finite."""
+    """Return the state after one update, the TD errors (B,), and whether the weights stayed finite."""
     along_w, along_eta, shrink, traces, delta = directions(kind, values, state, sample)
     optimiser, eta, second_memory, updates = kind.optimiser, state.eta, state.second_memory, state.updates + 1
     change, memory = optimiser.step(along_w, state.memory, state.w, values["step"])
     w = state.w + change
     if kind.rule.has_eta:
         change, second_memory = optimiser.step(along_eta, second_memory, eta, values["second_step"])
-        scale = values["second_step"] if optimiser.transformation else 1.0  # a decay does not go through the optimiser
+        scale = values["second_step"] if optimiser.transformation else 1.0  # the decay bypasses the optimiser
         eta = eta + change + scale * shrink * eta
     now = jnp.stack([getattr(sample, name)[0] for name in Before._fields])
     new = NetworkState(
@@ -238,7 +238,7 @@ def advance(
         copy=jnp.where(updates % values["period"] == 0, state.w, state.copy),
         target=jnp.where(updates % values["target_period"] == 0, w, state.target) if kind.target else (),
         traces=traces,
-        before=jnp.where((sample.discount[0] == 0) | (sample.cut[0] != 0), 0.0, now),  # a new episode knows nothing
+        before=jnp.where((sample.discount[0] == 0) | (sample.cut[0] != 0), 0.0, now),  # nothing precedes an episode
         memory=memory,
         second_memory=second_memory,
         updates=updates,
@@ -253,13 +253,13 @@ def one_update(kind: Kind) -> Any:
 
 
 def as_read(state: NetworkState, delta: Any, sound: Any) -> tuple[NetworkState, Any]:
-    """Return the state after an update, and one array with the TD errors and 1 if the state is sound."""
+    """Return the state after an update, and one array of the TD errors followed by 1 if the state is valid, else 0."""
     return state, jnp.append(delta, sound)
 
 
 @cache
 def many_updates(kind: Kind) -> Any:
-    """Return the compiled scan over rows of indices into transitions; only `live` rows that do not diverge count."""
+    """Return the compiled scan over rows of indices into transitions; it applies `live` rows until one diverges."""
 
     def run(values: Any, state: Any, data: Any, indices: Any, live: Any) -> Any:
         def body(carry: Any, step: Any) -> Any:
@@ -276,7 +276,7 @@ def many_updates(kind: Kind) -> Any:
 
 
 def is_sound(weights: Any) -> Any:
-    """Return whether all weights are finite, and their squares too."""
+    """Return whether all weights and their squares are finite."""
     return (jnp.abs(weights) < 0.1 * jnp.sqrt(jnp.finfo(weights.dtype).max)).all()
 
 
@@ -296,7 +296,7 @@ def advance_traces(
 
 
 def on_arrays(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the step of a rule or a trace with `min` and `max` of arrays."""
+    """Return the step of a rule or a trace with the `min` and `max` of arrays."""
     if not isinstance(step, FunctionType):
         return step
     made = FunctionType(step.__code__, step.__globals__ | ON_ARRAYS, step.__name__, step.__defaults__, step.__closure__)
@@ -308,14 +308,14 @@ def check_rule(rule: Rule, network: Network, correction: bool = False) -> None:
     """Raise unless the network supports the rule."""
     what = f"A network does not support the rule {rule.name!r}"
     if rule.natural:
-        raise BadRequestError(f"{what}: it is natural, and a metric of all weights of a network is too large.")
+        raise BadRequestError(f"{what}: it is natural, and a metric of all weights would be too large.")
     rule.check_known("`NetworkLearner`", SIGNALS, MOVES)
     asked = [name for name in rule.arguments if name not in rule.defaults]
     products = [name for name in asked if name in PRODUCTS]
     if products and network.second != "tangent" and network.hidden:
         raise BadRequestError(
-            f"{what} with second={network.second!r}: its {products[0]!r} stands for products of the gradients of V and "
-            "of h, which are the same only with second='tangent'. Use that."
+            f"{what} with second={network.second!r}: its {products[0]!r} is a product of gradients, and the gradients "
+            "of V and h agree only with second='tangent'. Use second='tangent'."
         )
     along = [name for name in asked if name in ("z_eta", "b_eta")]
     if along and network.second == "network" and network.hidden:
@@ -339,7 +339,7 @@ def check_rule(rule: Rule, network: Network, correction: bool = False) -> None:
 
 
 def keep_programs() -> None:
-    """Let JAX keep compiled programs in our folder, unless the user has chosen a folder for JAX."""
+    """Make JAX keep compiled programs in our folder, unless the user has chosen a folder for JAX."""
     if jax.config.jax_compilation_cache_dir is None and (place := usable_folder(make=True)):
         jax.config.update("jax_compilation_cache_dir", str(place / NETWORKS))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -1,9 +1,9 @@
-"""Rank a rule among all learners, which are tuned in the same way and tested on the same transitions.
+"""The ranking of a rule among all learners, tuned in the same way and tested on the same transitions.
 
     standing = gdd.rank(RULE, grid={"clip": (0.1, 1.0, 10.0)})
     standing.sentence, standing.frame(), standing.report("page.html")
 
-The package contains the results of the registered learners; only the new rule is computed.
+The package contains the results of all registered learners, so only the new rule is computed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,12 +35,12 @@ def rank(
     workers: int | None = None,
     progress: bool = True,
 ) -> Standing:
-    """Return the standing of a rule; without a rule, or for the name of a learner, the standings of all learners.
+    """Return the standing of a rule or learner among all learners; without a rule, of all learners.
 
-    grid      values to try for its parameters, by name, instead of the declared values
-    against   learners to compare it with, problem by problem
+    grid      values to try for the parameters of the rule, by name, instead of the declared values
+    against   learners to compare the rule with, problem by problem
     suite     "classic", "random" or "all"
-    quick     a first look: a quarter of the problems, a small budget, and only these rivals, computed in the same way
+    quick     whether to make a quick estimate: a quarter of the problems, a small budget, only learners in `against`
     progress  whether to print the values to try and the progress to stderr
 
     The rule is tuned on the tuning runs of every problem and tested on the test runs. The number of `workers` (threads)
@@ -56,14 +56,14 @@ def rank(
     threads = whole_number("'workers'", cpu_count() or 1 if workers is None else workers)
     own = None if rule is None else find(rule)
     if own is not None and LEARNERS.get(own.name, own) != own:
-        raise bad_request("The name of a rule", "not be that of a registered learner", own.name)
+        raise bad_request("The name of a rule", "not be the name of a registered learner", own.name)
     problems = problems_of(suite)[:: EVERY if quick else 1]
     known = {} if quick else {name: LEARNERS[name] for name in shipped_learners() if name in LEARNERS}
     new = {one.name: one for one in (*([own] if own else []), *rivals) if one.name not in known}
     if grid is not None and not isinstance(grid, Mapping):
         raise bad_request("'grid'", "map names of parameters to lists of values", grid)
     if grid and (own is None or own.name not in new):
-        raise bad_request("'grid'", "be left out without a rule of your own", dict(grid))
+        raise bad_request("'grid'", "be omitted without a rule of your own", dict(grid))
     work: list[tuple[Rule, Problem, Grid | None]] = []
     with Bars() if progress else nullcontext() as bars:
         for one in new.values():
@@ -71,7 +71,7 @@ def rank(
             space = space_of(one, given, problems[0].tasks(0)[0], BUDGETS[quick])
             work += [(one, problem, given) for problem in problems]
             if bars:
-                bars.say(f"Values to try of {space}")
+                bars.say(f"Values to try for {space}")
         entries = shipped(known, problems)
         with ThreadPoolExecutor(threads) as pool:
             waiting = {pool.submit(make_entry, *item, quick): item for item in work}

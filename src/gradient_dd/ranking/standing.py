@@ -1,7 +1,7 @@
-"""A standing: ranks, ratios and significant differences from the test errors of learners on problems.
+"""Standings: ranks, ratios and significant differences, from the test errors of learners on problems.
 
-A bootstrap resample draws problems with replacement, and test runs within each problem. All learners keep their errors
-of the same runs. Learners with the same mean error share a rank.
+A bootstrap resample draws problems with replacement, and test runs within each problem. All learners use the same
+resampled runs. Learners with the same mean error share a rank.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ from gradient_dd.ranking.suites import MEASURES, TEST, Problem
 from gradient_dd.studies.intervals import TAILS, Interval, ratio_interval, resample_counts
 from gradient_dd.studies.study import ENGINE_VERSION
 
-DRAWS = 2_000  # of the mean ranks
-RATIO_DRAWS = 1_000  # of each ratio to a rival
+DRAWS = 2_000  # bootstrap resamples for the mean ranks
+RATIO_DRAWS = 1_000  # bootstrap resamples for each ratio to a rival
 GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ζ": "zeta", "κ": "kappa", "λ": "lambda", "ρ": "rho"}
 LATEX = {letter: rf"$\{name}$" for letter, name in GREEK.items()} | {letter: rf"\{letter}" for letter in "&%$#_{}"}
 LATEX |= {"–": "--", "\\": r"\textbackslash{}"}
@@ -42,12 +42,12 @@ class MeanRank(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """Learners ranked on problems.
+    """A ranking of learners on problems.
 
-    entries   by learner and problem; rules by name
+    entries   the results by learner and problem; `rules` has the learners by name
     own       the marked learner, or None
-    rivals    learners that every learner is compared with
-    quick     whether this is a first look, without the shipped standings
+    rivals    the learners with which every learner is compared
+    quick     whether this is a quick estimate, without the shipped standings
     """
 
     entries: Mapping[tuple[str, str], Entry]
@@ -98,7 +98,7 @@ class Standing:
         return dict(sorted(ranked.items(), key=lambda pair: pair[1].mean))
 
     def ratio(self, learner: str, rival: str, problem: Problem) -> Interval:
-        """Return the ratio of the mean errors of two learners on a problem, in pairs, with its 95 % interval."""
+        """Return the paired ratio of the mean errors of two learners on a problem, with its 95 % interval."""
         pair = [self.entries[name, problem.name].errors[0].astype(float) for name in (learner, rival)]
         return ratio_interval((pair[0], pair[1]), draws=RATIO_DRAWS)
 
@@ -108,7 +108,7 @@ class Standing:
         return sum(one.high < 1 for one in found), sum(one.low > 1 for one in found)
 
     def geometric_ratio(self, learner: str, rival: str | None) -> float:
-        """Return the geometric mean over problems of the ratio to a rival, or to the best learner for None."""
+        """Return the geometric mean over problems of the ratio to a rival; None is the best learner of each problem."""
         return float(np.exp(np.log(self.means[learner] / (self.best if rival is None else self.means[rival])).mean()))
 
     def diverged(self, learner: str) -> float:
@@ -133,7 +133,7 @@ class Standing:
             (better, worse), label = self.counts(name, rival), self.rules[rival].label
             count = f"{better} of {len(self.problems)} problems"
             text += f" It is significantly better than {label} on {count} and worse on {worse}."
-        return f"First look, not for a claim: {text}" if self.quick else text
+        return f"Quick estimate, not for a claim: {text}" if self.quick else text
 
     def frame(self) -> Any:
         """Return the table as a pandas DataFrame, best learner first."""
@@ -150,7 +150,7 @@ class Standing:
         return import_module("pandas").DataFrame(rows)
 
     def problem_frame(self) -> Any:
-        """Return a row for each learner and problem: setting, errors, rank."""
+        """Return a pandas DataFrame with the setting, errors and rank of each learner on each problem."""
         ranks = ranks_of(self.errors.mean(axis=2).T)
         rows = []
         for at, problem in enumerate(self.problems):
@@ -195,7 +195,7 @@ class Standing:
 
     @property
     def setup(self) -> str:
-        """The paragraph "Experimental setup" for a paper."""
+        """A paragraph for a paper that describes the experimental setup."""
         from gradient_dd import __version__
 
         budget, suites = BUDGETS[self.quick], " and ".join(dict.fromkeys(one.suite for one in self.problems))
@@ -215,12 +215,12 @@ class Standing:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences to read before making a claim."""
+        """Caveats to read before making a claim, as sentences."""
         found = []
         if self.quick:
             found.append(
-                "First look: few problems, a small budget, few test runs, and only the chosen rivals, which were "
-                "computed in the same way. Omit quick for the standings."
+                "Quick estimate: few problems, a small budget, few test runs, and only the chosen rivals, computed in "
+                "the same way. Omit quick to rank against all learners."
             )
         if self.own is None:
             return found
@@ -230,7 +230,7 @@ class Standing:
                 found.append(f"The best {name} is at the edge of the search, so try more values: {'; '.join(where)}.")
         one = self.ranks[self.own]
         if one.high - one.low > len(self.rules) / 2:
-            found.append("The interval of the mean rank spans more than half of all places: too wide for a claim.")
+            found.append("The interval of the mean rank spans more than half of all places, too wide for a claim.")
         return found
 
     def plot(self, which: str = "heat") -> Any:
@@ -258,11 +258,11 @@ def ranks_of(means: Array) -> Array:
 
 
 def latex(text: str) -> str:
-    """Return text for LaTeX."""
+    """Return text escaped for LaTeX."""
     return "".join(LATEX.get(letter, letter) for letter in text).replace(r" \%", r"\,\%")
 
 
 def ordinal(number: int) -> str:
-    """Return a number as a place: 1st, 2nd, 3rd, 4th."""
+    """Return a number as an ordinal: 1st, 2nd, 3rd, 4th."""
     ends = {1: "st", 2: "nd", 3: "rd"}
     return f"{number}{'th' if number % 100 in (11, 12, 13) else ends.get(number % 10, 'th')}"

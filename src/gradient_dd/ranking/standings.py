@@ -1,8 +1,8 @@
-"""Entries, one rule on one problem each, and the shipped standings: the entries of every registered learner.
+"""Entries, the results of one rule on one problem, and the shipped standings: the entries of all learners.
 
-A rule is tuned on the tuning runs of a problem and tested on the test runs. The package has the shipped entries in
-one file of numbers and a JSON header, without code. Its version is part of its name. `python -m trials.make_standings`
-writes it again.
+A rule is tuned on the tuning runs of a problem and tested on the test runs. The shipped entries are in one file of
+numbers with a JSON header, without code; the version of the file is part of its name. `python -m trials.make_standings`
+writes this file.
 """
 
 import json
@@ -25,7 +25,7 @@ from gradient_dd.studies.intervals import EXPLODED
 from gradient_dd.studies.search import FULL, QUICK, Found, SearchSpace, search, space_of
 from gradient_dd.studies.study import ENGINE_VERSION
 
-BUDGETS = {False: FULL, True: QUICK}  # of the search, by whether it is quick
+BUDGETS = {False: FULL, True: QUICK}  # budgets of the search, by `quick`
 TEST_RUNS = {False: 40, True: 10}
 OCTAVES = np.arange(-12, 1)  # step sizes of the curve, 2⁻¹² … 1
 VERSION = 1
@@ -41,8 +41,8 @@ class Entry(NamedTuple):
     key       fingerprint of everything that the numbers depend on
     setting   the selected values by parameter
     errors    (measures, runs) of the test runs, in single precision
-    curve     (octaves,) smallest mean error of the coarse grid near each step size over the initial error; nan if none
-    diverged  settings of the coarse grid that diverged in some tuning run, of `coarse`
+    curve     (octaves,) smallest mean error of the coarse grid near each step size over the initial error, or nan
+    diverged  number of settings of the coarse grid that diverged in some tuning run, out of `coarse` settings
     edges     parameters whose selected value is at an edge of the search
     """
 
@@ -66,7 +66,7 @@ def entry_key(rule: Rule, problem: Problem, grid: Grid | None = None, quick: boo
 
 
 def make_entry(rule: Rule, problem: Problem, grid: Grid | None = None, quick: bool = False) -> Entry:
-    """Tune a rule on a problem and test the selected setting."""
+    """Tune a rule on a problem, test the selected setting, and return the entry."""
     budget = BUDGETS[quick]
     space = space_of(rule, grid, problem.tasks(0)[0], budget)
     found = search(space, lambda settings, runs: problem.errors(settings, runs)[0], budget)
@@ -94,7 +94,7 @@ def step_size_curve(found: Found, runs: int, first: float) -> NDArray[np.float16
 
 
 def edges(found: Found, space: SearchSpace) -> list[str]:
-    """Return the parameters whose selected value is the smallest or largest tried, though not at a legal limit."""
+    """Return the parameters whose selected value is the smallest or largest value tried, unless it is a legal limit."""
     at_edge = []
     for axis in space.axes:
         places = [axis.coordinate(one.setting.values.get(axis.name, 0.0)) for one in found.trail]
@@ -137,8 +137,8 @@ def shipped(learners: Iterable[str], problems: Sequence[Problem]) -> dict[tuple[
         entry = known.get((learner, problem.name))
         if entry is None or entry.key != entry_key(LEARNERS[learner], problem):
             raise BadRequestError(
-                f"The shipped standings have no entry of this {learner} on this {problem.name}: the learner, the "
-                "problem, the search or the engine has changed. Recompute them: python -m trials.make_standings."
+                f"The shipped standings have no entry for this {learner} on this {problem.name}: the learner, the "
+                "problem, the search or the engine has changed. Run: python -m trials.make_standings."
             )
         found[learner, problem.name] = entry
     return found

@@ -1,15 +1,15 @@
-"""The suites of problems for ranking rules.
+"""Suites of problems on which rules are ranked.
 
 classic   problems from the literature
 random    tasks drawn from fixed seeds in four families: on-policy, moderate ratios, large ratios, TD unstable
 
-A problem is a task, several tasks whose errors are averaged, or a task drawn again for every run. Runs have a number of
-steps and constant step sizes. Tuning runs are numbered from 0, test runs from TEST.
+A problem is a task, several tasks whose errors are averaged, or a task drawn again for every run. Runs have a fixed
+number of steps and constant step sizes. Tuning runs are numbered from 0, test runs from TEST.
 
 A random task has sparse transitions (every action leads to `branches` states), Gaussian features X, and values that
 are almost linear in them: V = X w + 0.3 ε with Gaussian w and ε; the reward of a state is r = V − γ P V. The policies
 are Dirichlet draws; the behaviour policy takes each action with probability `floor` / actions or more. A family keeps
-the seeds whose tasks meet its condition on E[ρ²] and on the eigenvalues of A, which `trials.make_standings` checks.
+the seeds whose tasks meet its conditions on E[ρ²] and on the eigenvalues of A, as `trials.make_standings` checks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,25 +30,25 @@ from gradient_dd.studies.study import TaskSpec, task
 from gradient_dd.tasks import Task, from_tables
 
 MEASURES = ("mean_error", "last100")  # the mean error over the run, which selects the settings, and the final error
-POINTS = 50  # errors of a run
+POINTS = 50  # number of recorded errors per run
 TEST = 100_000  # the number of the first test run
 UNSEEN = 0.3  # size of the part of the values that the features cannot represent, relative to the other part
 
 
 class Family(NamedTuple):
-    """A family of random tasks: the Dirichlet parameter and floor of its policies, its sizes, its condition."""
+    """A family of random tasks: the Dirichlet parameter and floor of its policies, its sizes and its conditions."""
 
     title: str
     sharpness: float
     floor: float
-    sizes: tuple[tuple[int, int, int, int, float], ...]  # states, actions, branches, features, discount; in turn
+    sizes: tuple[tuple[int, int, int, int, float], ...]  # states, actions, branches, features, discount; used in turn
     ratios: tuple[float, float]  # bounds of E[ρ²]
     stable: bool = True
     on_policy: bool = False
 
 
 class RandomTask(NamedTuple):
-    """The task of a seed; `place` is its number in the family, which decides its size."""
+    """The random task of a seed; `place` is its number in the family, which determines its size."""
 
     family: Family
     place: int
@@ -73,7 +73,7 @@ class RandomTask(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def built(spec: TaskSpec | RandomTask) -> Task:
-    """Return a task, built once."""
+    """Return the task of a specification, which is built once."""
     return spec.build()
 
 
@@ -164,7 +164,7 @@ SEEDS = {
 
 
 def random_problems(seeds: Mapping[str, Sequence[int]]) -> tuple[Problem, ...]:
-    """Return the random problems of seeds by family."""
+    """Return the random problems for the seeds of each family."""
     found = []
     for name, chosen in seeds.items():
         for place, seed in enumerate(chosen):

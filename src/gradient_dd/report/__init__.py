@@ -11,5 +11,5 @@ def read(path: str) -> str:
 
 
 def as_json(data: Any) -> str:
-    """Return data as JSON for a <script> element: no text in it can end the element."""
+    """Return data as JSON for a <script> element, which no text in the data can end."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -28,12 +28,12 @@ STYLE: dict[Any, Any] = {
     "grid.alpha": 0.25,
     "svg.fonttype": "none",
     "path.simplify_threshold": 0.5,
-    "svg.hashsalt": "gradient-dd",  # the same drawing is the same file
+    "svg.hashsalt": "gradient-dd",  # the same drawing gives the same file
 }
-LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; the top one has title and caption
+LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; the top margin holds title and caption
 LEGEND_ROW = 0.22
 DPI = 150
-BETWEEN = (2, 5)  # marks between two decades; all eight take half the time of a figure
+BETWEEN = (2, 5)  # marks between two decades; drawing all eight would take half the time of a figure
 
 
 @contextmanager
@@ -112,7 +112,7 @@ def key(label: str, colour: str, style: Any = "-", width: float | None = None, *
 def svg_text(canvas: Canvas) -> str:
     """Return a drawing as SVG without background, for pages of any colour.
 
-    Coordinates, the numbers inside tags, are rounded to a tenth of a point, and lines are not indented: half the size.
+    Coordinates, the numbers inside tags, are rounded to a tenth of a point, and indentation is removed: half the size.
     """
     with StringIO() as file:
         canvas.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
@@ -131,7 +131,7 @@ def plain_numbers(*axes: Any) -> None:
 
 
 def thousands(axis: Any) -> None:
-    """Label an axis of episodes or steps: 5k, 200k."""
+    """Label an axis of episodes or steps with numbers such as 5k and 200k."""
     if axis.get_scale() == "log":
         axis.set_minor_locator(LogLocator(subs=BETWEEN))
         axis.set_minor_formatter(FuncFormatter(lambda value, _: ""))

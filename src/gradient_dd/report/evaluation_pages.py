@@ -27,7 +27,7 @@ def write_page(found: Evaluation | PolicyComparison, path: Any) -> Path:
 
 
 def evaluation_page(found: Evaluation) -> str:
-    """Return one HTML page that opens from disk, offline."""
+    """Return the page of an evaluation: one HTML file that opens from disk, offline."""
     word, column = found.verdict.word, value_head(found.confidence)
     rows = [row("value", (found.start_value, *found.start_interval), LOOKS[word], strong=True)]
     rows += [row(name, one) for name, one in found.parts.items()]
@@ -47,7 +47,7 @@ def evaluation_page(found: Evaluation) -> str:
 
 
 def row(label: str, numbers: Any, look: str = "u", **more: Any) -> ForestRow:
-    """Return the row of a value with its interval, (value, low, high); hollow where it needs care."""
+    """Return the row of a value with its interval, (value, low, high); its mark is hollow if it needs care."""
     value, low, high = map(float, numbers)
     mark = Mark(value, low, high, look, 0 if look in "yu" else 4)  # shapes from 4 on are hollow
     return ForestRow("", label, [[mark]], with_interval(value, low, high), look, **more)
@@ -65,7 +65,7 @@ def forest(title: str, unit: str, rows: list[ForestRow], limit: float, columns: 
 
 
 def value_head(confidence: float, what: str = "value") -> str:
-    """Return the name of a column of values with intervals."""
+    """Return the heading of a column of values with intervals."""
     return f"{what} [{100 * confidence:g} % interval]"
 
 
@@ -83,7 +83,7 @@ def initial_states(found: Evaluation) -> str:
 
 
 def comparison_page(found: PolicyComparison) -> str:
-    """Return one HTML page that opens from disk, offline."""
+    """Return the page of a comparison: one HTML file that opens from disk, offline."""
     decisions = {one.followed.name: one.followed is one.baseline for one in found.questions}
     title = "Which policy to deploy"
     if len(decisions) == 1:

@@ -20,11 +20,11 @@ from gradient_dd.tasks import Task
 BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW, BROWN = (
     "#7a7a7a", "#5f97bf", "#a8873c", "#4f9a7f", "#d84a05", "#a878a0", "#4a7bb5", "#8f8a3a", "#7d5a46",
 )  # fmt: skip
-RAMP = ("#4157e4", "#1b79bc", "#1f9074", "#8f8f24", "#d58018")  # for one parameter, small to large: lighter and lighter
-DECADES = 6  # of errors on an axis, at most
+RAMP = ("#4157e4", "#1b79bc", "#1f9074", "#8f8f24", "#d58018")  # for one parameter, from small (dark) to large (light)
+DECADES = 6  # at most, on an axis of errors
 MARKERS = "osv^DdPX<>"
 STRONG = RED
-COLOURS = {  # of a learner, on every page; a learner made from another has its colour, and a dashed line
+COLOURS = {  # of each learner on all pages; a learner derived from another has its colour and a dashed line
     "td": BLACK, "tdrc": SKY, "gtd2": ORANGE, "tdc": GREEN, "gradient_dd": RED, "htd": PURPLE, "pgtd2": YELLOW,
     "etd": BLUE, "vtrace": BROWN,
 }  # fmt: skip
@@ -52,7 +52,7 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a figure: a learner with some parameters held, e.g. "kappa" or "u", which is ακ; others are tuned."""
+    """One line of a figure: a learner with fixed parameters, e.g. "kappa" or "u", which is ακ; the others are tuned."""
 
     label: str
     learner: str
@@ -72,10 +72,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """What to draw of a study: errors over alpha above, learning curves below, a column for each task.
+    """A figure of a study: errors over alpha above, learning curves below, a column for each task.
 
-    `measure`, "last100" or "mean_error", is the error that alpha minimises and that is drawn above. `header` names the
-    function "module:name" that draws a picture above the panels.
+    `measure`, "last100" or "mean_error", is the error drawn above, and settings are tuned to minimise it. `header`
+    names the function "module:name" that draws a picture above the panels.
 
     section, tab   the section of a report that shows the figure, and its name there
     source         the figure of the paper, e.g. "Fig. 2"; empty for a figure that is not in the paper
@@ -97,7 +97,7 @@ class Figure:
 
     @property
     def compares_rivals(self) -> bool:
-        """Whether the lines are learners that are tuned, not values of a parameter."""
+        """Whether the lines are tuned learners instead of values of a parameter."""
         return len({line.learner for line in self.lines}) > 1
 
 
@@ -116,9 +116,9 @@ class Drawing:
 class LineData(NamedTuple):
     """The numbers of a line.
 
-    alphas, mean, sem     (alphas,) at each alpha the mean of the setting tuned over all else, and its standard error
+    alphas, mean, sem     (alphas,) at each alpha, the mean error of the best setting, and its standard error
     exploded              (alphas,) the number of diverged runs in each mean
-    best                  the setting tuned over all, alpha included
+    best                  the best setting over all parameters, including alpha
     curve, curve_sem      (bins,) its learning curve
     """
 
@@ -141,7 +141,7 @@ class Panel(NamedTuple):
     initial_error: float
 
     def beyond(self, means: Array) -> NDArray[np.bool_]:
-        """Return which means are so far beyond the initial error that they belong above the axes."""
+        """Return whether each mean is so far beyond the initial error that it belongs above the axes."""
         return intervals.has_exploded(means, self.initial_error)
 
 
@@ -151,7 +151,7 @@ def panels_of(figure: Figure, results: Results) -> list[Panel]:
 
 
 def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) -> Panel:
-    """Return the lines of one task."""
+    """Return the panel of one task."""
     settings, errors = results.errors(name, measure)
     task = results.tasks[name]
     mean, sem, _ = intervals.estimate(errors)

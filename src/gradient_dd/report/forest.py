@@ -13,13 +13,13 @@ from typing import NamedTuple
 from gradient_dd.report.svg import PlotAxis, plain
 
 SHAPES = "cdst"
-LEAST = 0.012  # of the width: shorter intervals are inside their sign
+LEAST = 0.012  # of the width: a shorter interval is hidden by its sign
 REACH = 100.0
 SHORT = (0.1, 0.14, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3)  # ticks of a short logarithmic axis
 
 
 class Mark(NamedTuple):
-    """An estimate with its interval. `look` is the class of its outcome; shapes from 4 on are hollow."""
+    """An estimate with its interval. `look` is the CSS class of the outcome; shapes from 4 on are hollow."""
 
     estimate: float
     low: float
@@ -29,10 +29,10 @@ class Mark(NamedTuple):
 
 
 class ForestRow(NamedTuple):
-    """A row: its label in a group of rows, the marks of each facet, and the number beside a single mark.
+    """A row: its label in a group of rows, the marks of each facet, and the number next to a single mark.
 
     spoken   the text that a screen reader adds to the label of a row without a number
-    cells    the further columns
+    cells    the contents of the further columns
     note     a warning about the row, shown below it
     strong   whether the label is bold
     """
@@ -50,9 +50,9 @@ class ForestRow(NamedTuple):
 
 
 class Forest(NamedTuple):
-    """A forest plot: rows and facets on a common axis, with a limit; `side` is where the rows should be.
+    """A forest plot: rows and facets on a common axis, with a limit; `side` is the predicted side.
 
-    `columns` names the values and the further columns; without them the values have no visible name.
+    `columns` has the headings of the values and of the further columns; without it the values have no visible heading.
     """
 
     caption: str
@@ -66,7 +66,7 @@ class Forest(NamedTuple):
     columns: Sequence[str] = ()
 
     def html(self) -> str:
-        """Return the table."""
+        """Return the plot as an HTML table."""
         grouped, single = any(row.group for row in self.rows), any(row.value for row in self.rows)
         body = ""
         for group, some in groupby(self.rows, key=lambda row: row.group):
@@ -107,11 +107,11 @@ class Forest(NamedTuple):
         return f'<th scope="row">{label}{spoken}{plots}{value}'
 
     def head(self, place: int) -> str:
-        """Return the attribute with the name of a column, which a phone shows in front of the cell."""
+        """Return the attribute with the heading of a column, which a phone shows in front of the cell."""
         return f' data-head="{escape(self.columns[place])}"' if self.columns else ""
 
     def ticks(self) -> str:
-        """Return the numbers of the axis: the limit, and round values that keep clear of it and of each other."""
+        """Return the numbers of the axis: the limit, and round values that overlap neither it nor each other."""
         several = len(self.facets) > 1
         taken, shown, last = [share(self.limit, self.axis)], [], 0.93 if several else 0.98
         is_short = not self.axis.linear and self.axis.high <= 4 * self.axis.low  # it has few decades
@@ -125,7 +125,7 @@ class Forest(NamedTuple):
 
 
 def axis_of(rows: Sequence[ForestRow], limit: float, ratios: bool = False) -> PlotAxis:
-    """Return an axis that holds all intervals and the limit; ratios are at most a factor of REACH from the limit."""
+    """Return an axis that covers all intervals and the limit; ratios are at most a factor of REACH from the limit."""
     marks = [one for row in rows for some in row.marks for one in some]
     ends = [value for one in marks for value in (one.estimate, one.low, one.high) if isfinite(value)]
     if ratios:
@@ -144,7 +144,7 @@ def share(value: float, axis: PlotAxis) -> float:
 
 
 def mark(one: Mark, axis: PlotAxis) -> str:
-    """Return an estimate with its interval, or an arrow where it is off the scale."""
+    """Return an estimate with its interval, or an arrow if it is off the scale."""
     at, low, high = (share(value, axis) for value in (one.estimate, one.low, one.high))
     if at < 0 or at > 1 or not isfinite(one.estimate):
         sign, place = ("l", 2) if at < 0 else ("r", 98)

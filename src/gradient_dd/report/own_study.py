@@ -37,7 +37,7 @@ COLUMNS = ("ratio [95 % interval]", "error ± standard error", "best setting", "
 
 
 class Winner(NamedTuple):
-    """The best setting of a line on a task: its errors (runs,), a warning, and how many settings of the line diverged.
+    """The best setting of a line on a task: its errors (runs,), a warning, and the line's number of diverged settings.
 
     `ratio` is the ratio of its error to the lowest error of the task.
     """
@@ -88,9 +88,9 @@ def write_report(results: Results, page: Path) -> Path:
 
 
 def report_stored(results: Path, folder: Path, rules: dict[str, Rule]) -> Path:
-    """Write the report of the study that was started last in a results file: all settings stored under its conditions.
+    """Write the report of the last study in a results file, with all settings stored under its conditions.
 
-    `rules` are the user's own, by name. Runs that some settings lack are left out.
+    `rules` are the user's rules, by name. Runs that are missing for some settings are left out.
     """
     with Store(results) as store, store.snapshot():
         studies, settings, units = store.studies(), store.settings(), store.units()
@@ -115,7 +115,7 @@ def report_stored(results: Path, folder: Path, rules: dict[str, Rule]) -> Path:
 
 
 def report_folder(results: Path) -> Path:
-    """Return the folder for the report of a results file: NAME-report beside NAME.db."""
+    """Return the folder for the report of a results file: NAME-report next to NAME.db."""
     return results.with_name(f"{results.stem}-report")
 
 
@@ -131,7 +131,7 @@ def check_complete(results: Results, command: str) -> None:
 
 
 def lines_of(study: Study) -> tuple[Line, ...]:
-    """Return a line for each learner and placement of ρ, tuned over everything but alpha."""
+    """Return a line for each learner and placement of ρ, tuned over all parameters except alpha."""
     labels = {(setting.rule.name, setting.rho_mode): setting.rule.label for setting in study.settings()}
     colours = colours_of(name for name, _ in labels)
     return tuple(
@@ -157,7 +157,7 @@ def winners(results: Results, task: str, measure: str) -> list[Winner]:
 
 
 def forest(title: str, found: dict[str, list[Winner]]) -> str:
-    """Return the ratio of each learner's error to the lowest of its task, on the same runs, a group for each task."""
+    """Return a forest plot of each learner's error over the lowest error of the task, on the same runs."""
     rows = []
     for task, ordered in found.items():
         for one in ordered:
@@ -178,6 +178,6 @@ def sentence(task: str, ordered: Sequence[Winner]) -> str:
     best, *others = ordered
     higher = [f"{one.label} has {one.ratio.estimate:.3g} times its error" for one in others if one.ratio.low > 1]
     unsure = [one.label for one in others if not one.ratio.low > 1]
-    parts = [f"{task}: {best.label} is lowest, {best.errors.mean():.3g}", *higher]
-    parts += [f"the difference to {joined(unsure)} is not significant"] if unsure else []
+    parts = [f"{task}: {best.label} has the lowest error, {best.errors.mean():.3g}", *higher]
+    parts += [f"the difference from {joined(unsure)} is not significant"] if unsure else []
     return f"{'; '.join(parts)}."

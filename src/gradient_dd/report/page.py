@@ -1,4 +1,4 @@
-"""Makes a page from a template: one HTML file that opens from disk, offline, with its figures inside."""
+"""Pages from templates: each is one HTML file that opens from disk, offline, with its figures inside."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -38,7 +38,7 @@ def columns_of(panels: Sequence[Panel], unit: str) -> list[Column]:
 
 
 def over_alpha(panel: Panel, errors: PlotAxis, rows: int) -> str:
-    """Return errors over step sizes; a step size that diverged is a cross in the strip above, which has `rows` rows."""
+    """Return a plot of errors over step sizes; diverged ones are crosses in the strip above, which has `rows` rows."""
     alphas = np.concatenate([line.alphas for line in panel.lines])
     across = PlotAxis(float(alphas.min()) / 1.3, float(alphas.max()) * 1.3)
     top = TOP + (ROW * rows + 14 if rows else 0)
@@ -67,7 +67,7 @@ def over_alpha(panel: Panel, errors: PlotAxis, rows: int) -> str:
 
 
 def over_time_of(panel: Panel, errors: PlotAxis, unit: str) -> str:
-    """Return learning curves; a curve that diverges ends where it does."""
+    """Return a plot of learning curves; a curve ends where it diverges."""
     across = PlotAxis(float(panel.middle[0]), float(panel.middle[-1]))
     thin = evenly_in_log(len(panel.middle), POINTS)
     parts = []
@@ -95,7 +95,7 @@ def heights(values: Array, axis: PlotAxis, top: float) -> list[str]:
 
 
 def path_of(xs: list[str], ys: list[str]) -> str:
-    """Return points as a line."""
+    """Return a line through points."""
     return f'<path d="M{"L".join(f"{x} {y}" for x, y in zip(xs, ys, strict=True))}"/>' if xs else ""
 
 

@@ -1,6 +1,6 @@
-"""Plots on matplotlib axes, in the look of the figures: `.plot()` of results, evaluations and comparisons.
+"""Plots on matplotlib axes, in the style of the figures: `.plot()` of results, evaluations and comparisons.
 
-Each function draws on `ax`, or on new axes where `ax` is None, and returns the axes.
+Each function draws on `ax`, or on new axes if `ax` is None, and returns the axes.
 """
 
 from collections.abc import Sequence
@@ -50,14 +50,14 @@ def plot_evaluation(found: Evaluation, ax: Any) -> Any:
 
 
 def plot_comparison(found: PolicyComparison, ax: Any) -> Any:
-    """Draw the values of the policies by the first question with their intervals, the largest on top."""
+    """Draw the values of the policies in the first question with their intervals, the largest on top."""
     question = found.questions[0]
     records = [one | {"colour": COLOURS[one["verdict"]]} for one in question.records()]
     return forest(sorted(records, key=lambda one: one["value"]), question.baseline.found.value, ax)
 
 
 def forest(records: Sequence[dict[str, Any]], line: float | None, ax: Any) -> Any:
-    """Draw a row for each record, from below: name, value, low, high, colour; a dotted line marks the baseline."""
+    """Draw a row for each record (name, value, low, high, colour), the first at the bottom, and a dotted baseline."""
     with mpl.rc_context(STYLE):
         axes = plt.subplots(figsize=(6, 1 + 0.3 * len(records)), layout="constrained")[1] if ax is None else ax
         for place, one in enumerate(records):

@@ -20,15 +20,15 @@ with extra("report"):
     from matplotlib.colors import BoundaryNorm, ListedColormap
     from matplotlib.figure import Figure as Canvas
 
-HEAT = ("#fffdf8", "#f6d7a7", "#d9733f", "#8c2d1f")  # of ratios to the best learner: 1, and the bounds below
+HEAT = ("#fffdf8", "#f6d7a7", "#d9733f", "#8c2d1f")  # colours of ratios to the best learner, from 1 and from each bound
 BOUNDS = (1.05, 1.25, 2.0)
-LARGEST = 1e9  # ratio, on the scale of colours
+LARGEST = 1e9  # ratio on the colour scale
 GREY = "#999999"
 CELL, ACROSS = 0.16, 5  # inches of a cell of the heat map; panels in a row
 
 
 def write_report(standing: Standing, path: Any) -> Path:
-    """Write the page, and beside it the tables and the pictures; return its path."""
+    """Write the page, and next to it the tables and the pictures; return the path of the page."""
     page: Path = file_path("The path of the page", path)
     check_regular(page)
     pictures = []
@@ -61,9 +61,9 @@ class StandingPicture(NamedTuple):
 
 
 def picture(name: str, standing: Standing) -> StandingPicture:
-    """Return one of PICTURES."""
+    """Return a picture by its name in PICTURES."""
     with styled():
-        canvas = Canvas(layout=None if name == "step_sizes" else "constrained")  # of 45 panels it takes seconds
+        canvas = Canvas(layout=None if name == "step_sizes" else "constrained")  # seconds for 45 panels
         PICTURES[name][0](standing, canvas)
         return StandingPicture(svg_text(canvas))
 
@@ -75,7 +75,7 @@ def highlighted(standing: Standing) -> dict[str, str]:
 
 
 def heat(standing: Standing, canvas: Any) -> None:
-    """Draw a cell for each learner and problem: the ratio of the error to the best one on that problem."""
+    """Draw a cell for each learner and problem: the ratio of the error to the lowest error on that problem."""
     names, problems = list(standing.ranks), standing.problems
     canvas.set_size_inches(2.6 + CELL * len(problems), 1.9 + CELL * len(names))
     axes = canvas.subplots()
@@ -110,7 +110,7 @@ def ratios(standing: Standing, canvas: Any) -> None:
 
 
 def profile(standing: Standing, canvas: Any) -> None:
-    """Draw for each learner the share of problems on which its error is at most τ times the best one."""
+    """Draw for each learner the share of problems on which its error is at most τ times the lowest error."""
     canvas.set_size_inches(6.0, 3.2)
     axes, taus, colours = canvas.subplots(), np.geomspace(1.0, 4.0, 81), highlighted(standing)
     for name, means in standing.means.items():
@@ -147,8 +147,8 @@ def step_sizes(standing: Standing, canvas: Any) -> None:
     canvas.legend(*grid.flat[0].get_legend_handles_labels(), loc="lower center", ncols=4, frameon=False)
 
 
-PICTURES: dict[str, tuple[Callable[[Standing, Any], None], str]] = {  # by name: how it is drawn, and its caption
-    "heat": (heat, "Each cell is the error of a learner on a problem over the error of the best learner there."),
+PICTURES: dict[str, tuple[Callable[[Standing, Any], None], str]] = {  # by name: its function, and its caption
+    "heat": (heat, "Each cell is the error of a learner on a problem over the error of the best learner on it."),
     "ratios": (
         ratios,
         "A dot is the ratio of the mean errors on the same test runs with its 95 % interval; below 1 is better.",

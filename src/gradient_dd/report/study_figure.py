@@ -1,7 +1,7 @@
 """The figure of a study: error over step sizes above, learning curves below, a column for each task.
 
-A mean error far beyond the initial error has no readable value, so it is a cross in a strip above the axes. All columns
-share their axes of errors.
+A mean error far beyond the initial error has no meaningful value, so it is drawn as a cross in a strip above the axes.
+All columns share the limits of their error axes.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ from gradient_dd.tasks import Task
 with extra("report"):
     from matplotlib.lines import Line2D
 
-STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: of a line in the strip of explosions, and below the strip
+STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: a row in the strip of diverged step sizes, and the gap below it
 SPARSE = 16  # points of a curve from one marker to the next
 EXPLAINED = f"✕ above the axes: diverged, a mean beyond {EXPLODED:g} × the initial error or infinite"
 RING = "ring: the best step size is the last of the grid"
@@ -44,7 +44,7 @@ Header = Callable[[Any, Task], None]
 def draw(
     figure: Figure, panels: list[Panel], study: Study, folder: Path, note: str = "", header: Header | None = None
 ) -> None:
-    """Draw a figure into folder/NAME.svg and .png; `header` draws a picture above the panels, and again alone."""
+    """Draw a figure into folder/NAME.svg and .png; `header` draws a picture above the panels, also saved alone."""
     strip, unit = strip_height(panels), "episodes" if study.episodes else "steps"
     lines = [
         scale(study),
@@ -91,7 +91,7 @@ def key(place: int, line: Line) -> Line2D:
 
 
 def look(place: int, line: Line) -> dict[str, Any]:
-    """Return how a line is drawn. TDRC is wide and pale, so that TD can be seen on top of it."""
+    """Return the style of a line. TDRC is wide and pale, so that TD is visible on top of it."""
     width = 2.4 if line.colour == STRONG else 3.0 if line.learner == "tdrc" else 1.3
     return {
         "color": line.colour,
@@ -130,7 +130,7 @@ def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> N
             ring = {"markerfacecolor": "none", "markeredgecolor": line.line.colour, "markeredgewidth": 1.2}
             axes.plot(line.alphas[best], line.mean[best], "o", markersize=9, zorder=4, **ring)
     axes.axhline(panel.initial_error, color="#888888", linewidth=0.8, linestyle=":")
-    alphas = np.concatenate([line.alphas for line in panel.lines])  # diverged ones too
+    alphas = np.concatenate([line.alphas for line in panel.lines])  # including diverged ones
     axes.set(
         xscale="log", yscale="log", xlabel="step size α", ylim=errors, xlim=(alphas.min() / 1.3, alphas.max() * 1.3)
     )
@@ -161,7 +161,7 @@ def draw_strip(axes: Any, panel: Panel, inches: float) -> Any:
 
 
 def over_time(axes: Any, panel: Panel, errors: Range, unit: str) -> None:
-    """Draw the learning curve of each line's selected setting; a curve that diverges ends where it does."""
+    """Draw the learning curve of each line's selected setting; a curve ends where it diverges."""
     thin = evenly_in_log(len(panel.middle), 80)
     for place, line in enumerate(panel.lines):
         curve = np.where(panel.beyond(line.curve), np.nan, line.curve)

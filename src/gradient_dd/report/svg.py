@@ -1,6 +1,6 @@
-"""Pictures as SVG inside a page: axes, lines over sizes, and drawings of matplotlib.
+"""Pictures as SVG inside a page: axes, lines over sizes, and drawings by matplotlib.
 
-Black and white follow the page's own colours. A drawing of matplotlib is parsed and written again, so the text of the
+Black and white become the colours of the page. A drawing by matplotlib is parsed and written again, so the text of the
 file never reaches the page unchecked; elements that matplotlib does not write, such as scripts, are refused.
 """
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-TICKS = 6  # of a linear axis, at most
+TICKS = 6  # at most, on a linear axis
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 ELEMENTS = {"svg", "defs", "style", "g", "path", "use", "text", "tspan", "clipPath", "rect", "image", "pattern"}
@@ -24,12 +24,12 @@ ATTRIBUTES = {
     *("id", "x", "y", "d", "width", "height", "viewBox", "version", "type", "transform"),
     *("style", "fill", "clip-path", "patternUnits"),
 }
-DEEPEST = 40  # elements inside each other; matplotlib needs 8
+DEEPEST = 40  # nested elements; matplotlib needs 8
 LOCAL = re.compile(r"url\(#([\w.-]+)\)")
 MOVE = re.compile(r"(?:rotate|translate|scale|matrix)\([-+\d.,e\s]*\)")
 PLAIN = re.compile(r"[\w\s.,:;#%+/'\"-]*")
 STYLE_SHEET = re.compile(r"[\w\s.,:;#%*{}-]*")
-INK = {"#000000": "currentColor", "#ffffff": "var(--paper, #fff)"}  # black and white follow the page's own colours
+INK = {"#000000": "currentColor", "#ffffff": "var(--paper, #fff)"}  # black and white become the colours of the page
 LINKS = {"use": re.compile(r"#[\w.-]+"), "image": re.compile(r"data:image/png;base64,[\w+/=\s]+")}
 
 
@@ -41,7 +41,7 @@ class PlotAxis(NamedTuple):
     linear: bool = False
 
     def place(self, value: float, left: float, right: float) -> float:
-        """Return the position of a value; a value outside the limits is at the end of the axis."""
+        """Return the position of a value; a value outside the limits is placed at the end of the axis."""
         inside = min(max(value, self.low), self.high) if value == value else self.low
         if self.linear:
             return left + (right - left) * (inside - self.low) / (self.high - self.low)
@@ -58,7 +58,7 @@ class PlotAxis(NamedTuple):
             return [k * step for k in range(ceil(low / step), floor(high / step) + 1)]
         powers = range(int(log10(low)) - 1, int(log10(high)) + 2)
         factors = (1, 2, 5) if high / low < 30 else (1,)
-        every = 2 if high / low > 1e5 else 1  # numbers of many decades would overlap; 1 always stays
+        every = 2 if high / low > 1e5 else 1  # numbers of many decades would overlap; 1 is always kept
         return [f * 10.0**p for p in powers if p % every == 0 for f in factors if low <= f * 10.0**p <= high]
 
 
@@ -82,7 +82,7 @@ def plain(value: float) -> str:
 
 
 def over_size(symbol: str, series: Sequence[Series]) -> str:
-    """Return errors against size, both logarithmic, each line with its name at its end."""
+    """Return a chart of errors against size, both logarithmic, with the name of each line at its end."""
     wide, high, left, right, top, bottom = 300, 190, 42, 204, 10, 164
     values = [value for one in series for value in one.values if isfinite(value) and value > 0]
     across = PlotAxis(min(min(one.sizes) for one in series) / 1.1, max(max(one.sizes) for one in series))
@@ -128,15 +128,15 @@ def inline_svg(file: Path, prefix: str) -> str:
     except BadRequestError as error:
         reason = str(error)
     except (ET.ParseError, ValueError) as error:
-        reason = f"no SVG: {error}"
-    rule, hint = "be as gradient-dd drew it", "Delete it, and it is drawn again."
+        reason = f"invalid SVG: {error}"
+    rule, hint = "be as gradient-dd drew it", "Delete it to have it drawn again."
     raise bad_request(f"The figure {str(file)!r}", rule, Unquoted(reason), hint)
 
 
 def written(element: ET.Element, prefix: str, deeper: int) -> str:
-    """Return an element and its contents as text, or raise with the words for what is not allowed."""
+    """Return an element and its contents as text, or raise an error that names the part that is not allowed."""
     name = str(element.tag).removeprefix(SVG)
-    if name == "metadata":  # the page itself says what drew it
+    if name == "metadata":  # the page itself names the versions
         return ""
     if name not in ELEMENTS or deeper == 0:
         raise BadRequestError(f"an element {name!r}")
@@ -149,7 +149,7 @@ def written(element: ET.Element, prefix: str, deeper: int) -> str:
 
 
 def attribute(element: str, key: str, value: str, prefix: str) -> str:
-    """Return an attribute as text, or raise with the words for what is not allowed."""
+    """Return an attribute as text, or raise an error that names the part that is not allowed."""
     if key == f"{XLINK}href":
         if element not in LINKS or not LINKS[element].fullmatch(value):
             raise BadRequestError(f"a link {value[:40]!r}")

@@ -19,9 +19,8 @@ from gradient_dd.stream.learner_file import Saved, described_map, put_back, save
 from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
 from gradient_dd.stream.transitions import checked_numbers, flat_transitions, predicted, rows_of_step, start_weights
 
-FEW_FEATURES = 250  # up to so many it keeps p² numbers, unless it is asked not to
+FEW_FEATURES = 250  # up to so many it keeps 2p² numbers, unless it is asked not to
 GROWTH, APART = 0.05, 2  # sums are read when the age has grown by this share, and 1/APART steps for each number of v
-FADE = 0.8  # when the sums are read, of what was measured on transitions after the one before
 WINDOW, FEW = 500, 8  # steps of a window in which a change may be seen; not in the first few windows
 JUMP, DOUBT = 1.3, 6.0  # Σ (ρδ)² of a window has jumped where it is above JUMP times its mean, and DOUBT deviations
 
@@ -40,7 +39,7 @@ class AutoLearner(Saved):
     alpha       a step size to begin with. Least squares: 1 over the ridge of a feature of mean size, in place of a
                 tenth of a transition. Rungs: the unit of their step sizes, in place of 0.3 over the mean of
                 max(1, ρ) ‖x‖²
-    quadratic   whether to keep p² numbers and solve for all weights, or to mix rungs; left out, the first up to 250
+    quadratic   whether to keep 2p² numbers and solve for all weights, or to mix rungs; left out, the first up to 250
                 features
     initial_w   (n_features,) or a number; default 0
     features    the map that makes the feature vectors, to be saved with the learner
@@ -50,7 +49,7 @@ class AutoLearner(Saved):
     1.0
     """
 
-    file = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 3)
+    file = FileKind("auto learner", "an AutoLearner saved by gradient-dd", 4)
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class AutoLearner(Saved):
         rule = "be a positive number"
         self.alpha = None if alpha is None else number("'alpha'", rule, alpha, low=0.0, positive=True)
         self.quadratic = p <= FEW_FEATURES if quadratic is None else boolean("'quadratic'", quadratic)
-        size = 8 * p * (p + 5 if self.quadratic else COLUMNS)
+        size = 8 * p * (2 * p + 6 if self.quadratic else COLUMNS)
         check_memory(f"An AutoLearner of {show(p)} features", size, "Use fewer features.")
         self.features = checked_map(features, p)
         self._state = AutoState.begin(start_weights(initial_w, p), self.quadratic)
@@ -192,18 +191,16 @@ class AutoLearner(Saved):
             v = self._state.vectors[2]
             solution = shrunk_solution(self._means(), self.alpha if self.quadratic else None)
             v[:], numbers[AT.share], numbers[AT.residual] = solution
-            numbers[AT.later : AT.later_solved + 1] *= FADE
             numbers[AT.next] = age + max(1, int(GROWTH * age), len(v) // APART)
         numbers[AT.stop] = min(numbers[AT.next], numbers[AT.window_begin] + WINDOW)
 
     def _means(self) -> EquationMeans:
         """Return what the equations are made of. Weights s have the noise of 3/4 as many of weight 1."""
-        _, A, (b, c, _, _), numbers, _ = self._state
-        weights, errors = numbers[AT.weights], numbers[AT.later_first : AT.later_solved + 1] / numbers[AT.later]
+        _, A, S, (b, c, _, _, e), numbers, _ = self._state
+        weights, t = numbers[AT.weights], float(0.75 * numbers[AT.age])
         events = numbers[AT.squares] ** 2 / numbers[AT.fourths] if numbers[AT.fourths] > 0 else 0.0
-        return EquationMeans(
-            A / weights, b / weights, c / weights, float(0.75 * numbers[AT.age]), float(events), errors
-        )
+        A, b, c, S, e = (one / weights for one in (A, b, c, S, e))
+        return EquationMeans(A, b, c, S, e, float(numbers[AT.first] / weights), t, float(events))
 
     def _changed(self) -> bool:
         """Return whether the stream has changed, by two signs in the window that ends here; begin the next window.

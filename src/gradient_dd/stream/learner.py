@@ -1,8 +1,8 @@
 """Learner: any rule on a stream of transitions.
 
-Features are dense or sparse, (indices, values). A sparse update costs O(non-zeros) for every linear-time learner, for
-any n_features: the decay of η (GTD, TDRC) is one scale for all of η, and of Gradient-DD's w − w_prev only the non-zeros
-of the last step are touched. With a trace an update costs O(non-zeros of the trace); with momentum O(n_features).
+Features are dense or sparse, (indices, values). A sparse update of any linear-time learner costs O(nonzeros), whatever
+n_features is: the decay of η (GTD, TDRC) is one scale for all of η, and Gradient-DD changes w − w_prev only at the
+nonzeros of the last step. With a trace an update costs O(nonzeros of the trace); with momentum O(n_features).
 """
 
 from math import nan
@@ -47,19 +47,19 @@ from gradient_dd.stream.transitions import (
 )
 
 ALL = slice(None)  # every feature
-PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine; the bits are the same
+PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine and does not change the results
 
 
 class Learner(Saved):
-    """A learner that is fed one transition at a time.
+    """A learner that learns from a stream, one transition at a time.
 
     learner     a name in `LEARNERS`, or a Rule of your own
     n_features  length of the feature vectors
     initial_w   (n_features,) or a number; default 0
-    schedule    factor on alpha; an update with discount 0, or one that is truncated, ends an episode
+    schedule    factor on alpha; an update with discount 0, or a truncated one, ends an episode
     rho_mode    "R" or "T": the place of the importance ratio in the GTD2 family
     features    the feature map, to be saved with the learner; `agent.features` returns it
-    parameters  of the rule: alpha, zeta, kappa, reg, ...
+    parameters  parameters of the rule: alpha, zeta, kappa, reg, ...
 
     >>> agent = Learner("gradient_dd", n_features=2, alpha=0.5)
     >>> agent.update([1, 0], reward=1.0, discount=0.9, x_next=[0, 1])
@@ -99,7 +99,7 @@ class Learner(Saved):
         return {**facts, "episodes": self.episodes, "schedule": self.schedule, "largest |w|": abs(self.w).max()}
 
     def forget(self) -> None:
-        """Forget everything learnt. `discount` and `truncated` end episodes, which need no call."""
+        """Forget everything learnt. The end of an episode needs no call: pass discount 0, or `truncated`."""
         self._memory = SingleMemory(self.setting, self.n_features)
         self._memory.parts[:, W] = self._initial_w
         self._metric = Metric(self.n_features, self.setting.values["ridge"]) if self.rule.natural else None
@@ -113,20 +113,20 @@ class Learner(Saved):
 
     @property
     def w(self) -> Array:
-        """(p,) the primary weights; read only, and a view: copy it to keep it."""
+        """A read-only view of the primary weights (p,); copy it to keep it."""
         view = self._memory.parts[:, W]
         view.setflags(write=False)
         return view
 
     @property
     def eta(self) -> Array:
-        """(p,) the secondary weights, a copy; zeros for a learner without any."""
+        """A copy of the secondary weights (p,); zeros for a learner without η."""
         return self._memory.scale[0] * self._memory.parts[:, ETA]
 
     def predict(self, x: Any = None, *, observation: Any = None, observations: Any = None) -> Any:
         """Return x·w: a number for one feature vector, (n,) for n rows in any form that `update_many` takes.
 
-        A learner with a feature map also takes one observation or n observations instead of x.
+        A learner with a feature map also accepts one observation or n observations instead of x.
         """
         x = mapped(self.features, "observations", observations, observation) if x is None else x
         return predicted(x, self.n_features, self._memory.parts[:, W].__getitem__)
@@ -164,7 +164,7 @@ class Learner(Saved):
         return delta
 
     def _step(self, x: Any, x_next: Any, reward: float, now: Before) -> float:
-        """Make a step and return its TD error; compiled if possible, after the first updates."""
+        """Make a step and return its TD error; use compiled code if possible, after the first updates."""
         p, compiles = self.n_features, self.updates >= PLAIN_UPDATES and not self.rule.natural
         rows = plain_rows(x, x_next, p) if compiles else None
         delta = None if rows is None else self._memory.step(*rows, reward, *now, self._factor())
@@ -224,9 +224,9 @@ class Learner(Saved):
         terminated: Any = False,
         truncated: Any = False,
     ) -> Array:
-        """Learn from n transitions, one after the other, and return their TD errors (n,); compiled.
+        """Learn from n transitions, one after the other, in compiled code, and return their TD errors (n,).
 
-        The result has the bits of `update` for each transition in the same form. x and x_next are dense (n, p),
+        The result is bitwise equal to `update` with each transition in the same form. x and x_next are dense (n, p),
         pairs (indices, values) of shape (n, k) each, or the rows of a SciPy sparse matrix; values of equal indices are
         added up first. reward, discount, rho, pi and mu are numbers or (n,), rho 1 by default; terminated and
         truncated are booleans or (n,). An invalid argument changes nothing. If a step would diverge, the transitions
@@ -247,7 +247,7 @@ class Learner(Saved):
         return deltas
 
     def _learn(self, data: FlatTransitions, columns: tuple[Any, ...]) -> None:
-        """Learn from transitions whose rows are in order; columns are pi, mu, factors, cuts, and room for TD errors."""
+        """Learn from rows in order; columns are pi, mu, factors, cuts, and an array for the TD errors."""
         pi, mu, _, cut, deltas = columns
         done = 0
         while done < len(deltas):
@@ -255,7 +255,7 @@ class Learner(Saved):
                 first, done = done, self._memory.advance(data, columns, done)
                 self.updates += done - first
                 self.episodes += int(np.count_nonzero((data.discount[first:done] == 0) | cut[first:done]))
-            if done < len(deltas):  # a natural rule, a step out of bounds, or η to forget: one plain step
+            if done < len(deltas):  # a natural rule, a step out of bounds, or η to reset: one plain step
                 pair = (float(one[done]) if one.size else None for one in (pi, mu))
                 x_next = data.x_next.row(done) if data.discount[done] != 0 else None
                 numbers = data.reward[done], data.discount[done], x_next, data.rho[done]
@@ -267,7 +267,7 @@ class Learner(Saved):
         return self.schedule.factor(1 + (self.updates if self.schedule.per == "step" else self.episodes))
 
     def _check_finite(self, reach: dict[str, FeatureVector], move: dict[str, float]) -> None:
-        """Raise if moves along `reach` would change a weight by more than LIMIT, or scale η beyond it."""
+        """Raise if moves along `reach` would change a weight by more than LIMIT, or scale η beyond LIMIT."""
         steps = {name: abs(move[name]) * np.abs(along.values).max(initial=0.0) for name, along in reach.items()}
         if self._metric:
             x = dense_vector(reach["eta_x"], self.n_features).values
@@ -304,7 +304,7 @@ class Learner(Saved):
                 change[where] += move[name] * values
 
     def _arrays(self) -> dict[str, Array]:
-        """Return the arrays of its file; traces are copies."""
+        """Return the arrays of the file; traces are copies."""
         parts = self._memory.parts
         arrays = {"w": parts[:, W], "initial_w": self._initial_w, "eta": parts[:, ETA], "change": parts[:, CHANGE]}
         arrays |= traces_of(self._memory).arrays(self.n_features)
@@ -327,15 +327,15 @@ class Learner(Saved):
         schedule: Schedule | str | None = None,
         features: Features | None = None,
     ) -> Self:
-        """Return the learner that a file holds; it continues as if it had never been saved.
+        """Return the learner saved in a file; it continues as if it had never been saved.
 
-        The file does not hold a rule, a schedule function or a feature function of your own: give them again.
+        A rule, a schedule function or a feature function of your own is not saved: pass it again.
         """
         with open_saved(path, cls.file) as (header, arrays):
             arguments, saved = saved_arguments(path, header, arrays["w"], learner, features), header["schedule"]
             if schedule is None and saved is None:
                 what = f"{str(path)!r} was saved with a schedule of your own"
-                raise BadRequestError(f"{what}: give it again, schedule=...")
+                raise BadRequestError(f"{what}. Pass it again as schedule=...")
             if schedule is None:
                 schedule = constant if saved["n0"] is None else tapered(saved["n0"], saved["per"])
             agent = cls(**arguments, schedule=schedule)

@@ -1,4 +1,4 @@
-"""The methods that all learners share, `save`, `copy` and a card in notebooks; and the headers of their files."""
+"""The methods that all learners share (`save`, `copy` and a card in notebooks) and the headers of their files."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -22,11 +22,11 @@ class Saved:
     file: ClassVar[FileKind]
 
     def _contents(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the header and the arrays of its file."""
+        """Return the header and the arrays of the file."""
         raise NotImplementedError
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts on its card."""
+        """Return the facts that the card shows."""
         raise NotImplementedError
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -34,7 +34,7 @@ class Saved:
         write_file(path, self.file, *self._contents())
 
     def copy(self) -> Self:
-        """Return an independent copy, which continues with the same bits."""
+        """Return an independent copy, which makes bitwise the same updates."""
         return deepcopy(self)
 
     def _repr_html_(self) -> str:
@@ -68,27 +68,27 @@ def described_setting(setting: Setting) -> dict[str, Any]:
 
 
 def saved_setting(path: Any, header: Mapping[str, Any], given: Rule | None) -> Setting:
-    """Return the setting that a header describes, of the given rule or else of the registered rule with its name.
+    """Return the setting that a header describes, for the given rule or else for the registered rule of that name.
 
-    Raise, with the parts that differ, unless that rule is the saved rule.
+    Raise an error that names the differing parts unless this rule is the saved rule.
     """
     name, saved = header["learner"], header["definition"]
     if given is None and name not in LEARNERS:
         what = f"{str(path)!r} was saved with a rule of your own, {show(name)}"
-        raise BadRequestError(f"{what}: give it again, learner=...")
+        raise BadRequestError(f"{what}. Pass it again as learner=...")
     if given is not None and given.name != name:
-        raise bad_request(f"The learner of {str(path)!r}", f"be {name!r}, which it was saved with", given.name)
+        raise bad_request(f"The learner of {str(path)!r}", f"be {name!r}, the saved rule", given.name)
     setting = (given or LEARNERS[name]).setting(header["rho_mode"], **header["values"])
     now = described_setting(setting)["definition"]
     if differ := [part for part in {**saved, **now} if saved.get(part) != now.get(part)]:
         parts = f"its {' and its '.join(differ)} {'differs' if len(differ) == 1 else 'differ'}"
         what = f"{str(path)!r} was saved with another rule {name!r}: {parts}"
-        raise BadRequestError(f"{what}. Give the rule that it was saved with, learner=...")
+        raise BadRequestError(f"{what}. Pass the original rule as learner=...")
     return setting
 
 
 def described_map(features: Features | None) -> dict[str, Any] | None:
-    """Return the description of a feature map for a header; for a user's own function, only its kind."""
+    """Return the description of a feature map for a header; for a user's function, only its kind."""
     if features is None:
         return None
     return {"kind": Own.kind} if isinstance(features, Own) else features.as_data()
@@ -97,7 +97,7 @@ def described_map(features: Features | None) -> dict[str, Any] | None:
 def saved_map(path: Any, saved: dict[str, Any] | None, given: Features | None) -> Features | None:
     """Return the given feature map, or the map that a header describes."""
     if given is None and saved is not None and saved["kind"] == Own.kind:
-        raise BadRequestError(f"{str(path)!r} was saved with features of your own: give them again, features=...")
+        raise BadRequestError(f"{str(path)!r} was saved with features of your own. Pass them again as features=...")
     return given if given is not None or saved is None else from_data(saved)
 
 

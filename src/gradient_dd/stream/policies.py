@@ -1,4 +1,4 @@
-"""A user's policies, as tables, functions, classifiers or networks: their probabilities of actions."""
+"""Action probabilities of a user's policies, which are tables, functions, classifiers or networks."""
 
 from collections.abc import Callable
 from inspect import signature
@@ -43,7 +43,7 @@ def policy_of(name: str, given: Any, actions: int, first_state: int = 0) -> Poli
 
 
 def of_table(table: Any, observations: Any) -> Array:
-    """Return the rows of a table of probabilities (states, actions) for observations that are numbers of states."""
+    """Return the rows of a table of probabilities (states, actions) for observations that are state numbers."""
     given = as_floats("'target'", table)
     if given.ndim != 2:
         raise bad_request("'target'", "be a function, or a table (states, actions)", table)
@@ -64,7 +64,7 @@ def of_actions(probabilities: Array, actions: Any) -> Array:
 
 
 def wants_actions(target: Any) -> bool:
-    """Return whether a policy is a function of observations and actions, and not of observations alone."""
+    """Return whether a policy is a function of observations and actions instead of observations alone."""
     try:
         wanted = signature(target).parameters.values()
     except (TypeError, ValueError):  # some built-in functions have no signature
@@ -84,7 +84,7 @@ def all_probabilities(name: str, target: Any, observations: Array, names: tuple[
         columns = []
         for one in names:
             asked = np.full(n, one, dtype=kind)
-            found = as_floats(f"What the policy {name!r} gives", called(name, target, observations, asked))
+            found = as_floats(f"The output of the policy {name!r}", called(name, target, observations, asked))
             if found.shape == (n, len(names)):
                 return checked(name, found, n, len(names))
             columns.append(per_row(f"The policy {name!r}", found, n))
@@ -94,9 +94,9 @@ def all_probabilities(name: str, target: Any, observations: Array, names: tuple[
 
 
 def classifier_policy(name: str, model: Any, actions: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """Return a classifier with `predict_proba` as a function of observations to probabilities of these actions.
+    """Return a classifier with `predict_proba` as a function from observations to probabilities of these actions.
 
-    Its `classes_` are matched to the actions by name; an action that it does not know has probability 0.
+    Its `classes_` are matched to the actions by name; an action that is not a class has probability 0.
     """
     place = {str(one): k for k, one in enumerate(actions)}
     classes = [str(one.item() if isinstance(one, np.generic) else one) for one in np.asarray(model.classes_)]
@@ -116,14 +116,14 @@ def classifier_policy(name: str, model: Any, actions: tuple[Any, ...]) -> Callab
 def taken_probabilities(target: Callable[..., Any], observations: Array, actions: Any) -> Array:
     """Return the target policy's probabilities of the actions taken, (n,)."""
     n = len(observations)
-    found = as_floats("What the target policy gives", called("target", target, observations, actions))
+    found = as_floats("The output of the target policy", called("target", target, observations, actions))
     if found.ndim == 2 and len(found) == n:
         checked("target", found, n, found.shape[1])
         found = of_actions(found, actions)
     found = per_row("The target policy", found, n)
     if (low := ~(found >= 0)).any():
         at = int(np.argmax(low))
-        raise bad_request(f"What the target policy gives for row {at:,}", "be a probability", float(found[at]))
+        raise bad_request(f"The output of the target policy for row {at:,}", "be a probability", float(found[at]))
     return found
 
 
@@ -142,8 +142,8 @@ def called(name: str, function: Any, *arguments: Any) -> Any:
 
 
 def checked(name: str, found: Any, n: int, actions: int) -> Array:
-    """Return probabilities (n, actions), zero or more with a sum of exactly 1, or raise."""
-    what = f"What the policy {name!r} gives"
+    """Return nonnegative probabilities (n, actions) that sum to exactly 1, or raise."""
+    what = f"The output of the policy {name!r}"
     rows = as_floats(what, found)
     rows = rows[None] if rows.ndim == 1 and n == 1 else rows
     if rows.shape != (n, actions):

@@ -1,8 +1,8 @@
-"""Question: how much of this signal, over this horizon, if I followed this policy, starting from these states?
+"""General value functions as questions: how much of a signal, over which horizon, under which policy, and where.
 
-A question names the sources of its numbers; its functions are called with a `Batch`. `AskedQuestions` finds what
-several questions have in common, so that it is computed once. Tasks are questions too: tasks with the same dynamics,
-such as the eight of Rooms, are questions about one stream.
+A question names the sources of its numbers; its functions are called with a `Batch`. `AskedQuestions` finds the parts
+that several questions share, so that each part is computed once. Tasks are questions too: tasks with the same dynamics,
+such as the eight Rooms tasks, are questions about one stream.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,17 +28,17 @@ ROLES = ("cumulant", "discount", "target", "interest")
 class Question:
     """A general value function. Each part is a number, an array (n,), the name of a column, or a function of the batch.
 
-    name      its name in summaries and errors
-    cumulant  the signal of a transition that is added up
-    discount  into the next state, in [0, 1]; 0 where the question ends
-    target    the policy that is followed: the probability of each action taken, (n,), or of all actions, (n, actions);
-              a table (states, actions) if observations are numbers of states. None is the policy that acts
-    interest  whether the question is asked in the present state, 0 or 1; None is everywhere. The question ignores the
+    name      the name in summaries and errors
+    cumulant  the signal of a transition whose discounted sum is predicted
+    discount  the discount into the next state, in [0, 1]; 0 where the question ends
+    target    the target policy: the probability of each action taken, (n,), or of all actions, (n, actions); or a table
+              (states, actions) if observations are state numbers. None: the behaviour policy
+    interest  whether the question is asked in the current state, 0 or 1. None: in every state. The question ignores
               transitions from other states
 
     A function of one argument is called with a `Batch`, a function of two with observations and actions, a function of
-    three also with next observations. Questions with the *same* function or array, or equal numbers, share the results,
-    and questions with the same discount, target and interest share a trace.
+    three also with next observations. Questions with the *same* function, or with equal arrays or numbers, share the
+    results, and questions with the same discount, target and interest share a trace.
 
     >>> Question("bump", cumulant="bump", discount=0.9)
     Question('bump', cumulant='bump', discount=0.9)
@@ -73,7 +73,7 @@ class Batch(np.ndarray):
     """The observations of n transitions, as an array with further attributes.
 
     actions            (n,) or None
-    next_observations  in the form of the observations, or None
+    next_observations  an array like the observations, or None
     columns            numbers by name; `batch["name"]` is a column too
     """
 
@@ -135,10 +135,10 @@ def distinct(places: Iterable[int], keys: Sequence[Any]) -> tuple[list[int], Int
 
 
 class AskedQuestions:
-    """Several questions, and what they share.
+    """Several questions and the parts that they share.
 
     signal  (questions,) the number of each question's cumulant among the distinct cumulants
-    group   (questions,) its number among the distinct (discount, target, interest);  view  (groups,) of interests
+    group   (questions,) the number of its (discount, target, interest);  view  (groups,) the number of its interest
     """
 
     def __init__(self, questions: Sequence[Question]) -> None:
@@ -153,7 +153,7 @@ class AskedQuestions:
         self.views, self.view = distinct(self.groups, interests)
 
     def _parts(self, role: str, places: Iterable[int]) -> Iterator[tuple[Any, str]]:
-        """Yield a part of the questions at some places, each with its name in errors."""
+        """Yield one part of each question at some places, with its name in errors."""
         for question in (self.questions[place] for place in places):
             yield getattr(question, role), f"The {role} of question {question.name!r}"
 
@@ -167,7 +167,7 @@ class AskedQuestions:
         return np.column_stack([column(batch, *part, "be in [0, 1]") for part in parts])[:, self.horizon]
 
     def interests(self, batch: Batch) -> Any:
-        """Return in which rows each view is asked, (n, views) booleans."""
+        """Return whether each view is asked in each row, (n, views) booleans."""
         parts = [(1.0 if value is None else value, what) for value, what in self._parts("interest", self.views)]
         return np.column_stack([column(batch, *part, "be 0 or 1") == 1 for part in parts])
 
@@ -177,7 +177,7 @@ class AskedQuestions:
         return next((one for one in self.questions if one.target is not None), None)
 
     def probabilities(self, batch: Batch, behaviour: Array) -> Array:
-        """Return the target's probability of each action taken, (n, groups): without a target `behaviour`, (n,)."""
+        """Return the target's probability of each action taken, (n, groups); without a target it is `behaviour`."""
         parts = self._parts("target", self.policies)
         found = [behaviour if value is None else taken(batch, value, what) for value, what in parts]
         return np.column_stack(found)[:, self.policy]
@@ -225,7 +225,7 @@ def taken(batch: Batch, target: Any, what: str) -> Array:
         found = of_table(target, batch.observations)
     if np.ndim(found) == 2 and np.shape(found)[1] > 1:
         if batch.actions is None:
-            raise BadRequestError(f"{what} gives probabilities of all actions. Give the actions taken, actions=...")
+            raise BadRequestError(f"{what} gives probabilities of all actions. Pass the actions taken as actions=...")
         each = as_floats(what, found)
         found = of_actions(each, batch.actions) if len(each) == len(batch) else each
     return column(batch, found, what, "be a probability")
@@ -244,26 +244,26 @@ def described_question(question: Question) -> dict[str, Any]:
 
 
 def saved_questions(path: Any, saved: list[dict[str, Any]], given: Any) -> Any:
-    """Return the given questions if they are equal to the saved ones; without any, return the saved questions."""
+    """Return the given questions if they equal the saved ones; if none are given, return the saved questions."""
     if given is None:
         for one in saved:
             if any(isinstance(one[role], dict) for role in ROLES):
                 what = f"{str(path)!r} was saved with a function or an array in question {one['name']!r}"
-                raise BadRequestError(f"{what}: give the questions again, questions=...")
+                raise BadRequestError(f"{what}. Pass the questions again as questions=...")
         return [Question(**one) for one in saved]
     names = [one["name"] for one in saved]
     if [getattr(one, "name", None) for one in given] != names:
-        raise bad_request(f"The questions of {str(path)!r}", "have the names they were saved with, in order", names)
+        raise bad_request(f"The questions of {str(path)!r}", "have the saved names in the saved order", names)
     for question, one in zip(given, saved, strict=True):
         now = described_question(question)
         if differ := " and another ".join(role for role in ROLES if now[role] != one[role]):
             what = f"{str(path)!r} was saved with another {differ} of question {question.name!r}"
-            raise BadRequestError(f"{what}. Give the questions that it was saved with, questions=...")
+            raise BadRequestError(f"{what}. Pass the original questions as questions=...")
     return given
 
 
 def question_of(task: Task) -> Question:
-    """Return a task as a question. Observations are the numbers of its states."""
+    """Return a task as a question whose observations are the numbers of states."""
     if task.ratios is not None:
         raise bad_request(f"The ratios of {task}", "be the ratios of its policies", Unquoted("others"))
     outcome, n, actions = task.outcomes, len(task.start), task.n_actions

@@ -1,4 +1,4 @@
-"""The quality of each answer without true values: projected error, effective sample size, and prediction of returns."""
+"""The quality of answers without true values: projected error, effective sample size, and prediction of returns."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class StreamEvidence:
 
     ratios   (3, groups) rows seen, Σρ and Σρ²
     squares  (views, p) the sum of t x² over the steps t at which δz is measured;  weights  (views,) the sum of t
-    widest   the largest number of non-zero features in one of these rows
+    widest   the largest number of nonzero features in a measured row
     """
 
     saved = ("ratios", "squares", "weights")
@@ -34,7 +34,7 @@ class StreamEvidence:
         """Add n transitions."""
         seen, n = data.seen[:, self.asked.view], len(data.factor)
         more = np.stack([seen, data.rho * seen, data.rho**2 * seen], axis=1)  # (n, 3, groups)
-        self.ratios = np.add.accumulate(np.concatenate([self.ratios[None], more]))[-1]  # in order, as by single rows
+        self.ratios = np.add.accumulate(np.concatenate([self.ratios[None], more]))[-1]  # in order, as for single rows
         for t in range(-self.steps % MEASURED_EVERY, n, MEASURED_EVERY):
             cut, number = slice(x.begin[t], x.begin[t + 1]), float(1 + self.steps + t)
             there = np.flatnonzero(x.values[cut])

@@ -29,21 +29,21 @@ from gradient_dd.stream.transitions import (
     start_weights,
 )
 
-PIECE = 2**22  # numbers of cumulants that are laid out at a time
+PIECE = 2**22  # cumulants expanded at a time
 
 
 class Questions(Saved):
-    """Many questions about one stream, each with the weights of a `Learner` of its own.
+    """Many questions about one stream, each learnt as by a separate `Learner`.
 
-    In double precision the weights have the bits of that learner, unless numbers below 2.2e-308 occur.
+    In double precision the weights equal the weights of that learner bit for bit, unless numbers below 2.2e-308 occur.
 
-    questions   each a `Question`; their names differ
+    questions   `Question` objects with different names
     n_features  length of the feature vectors; not needed with `features`
     features    the map from observations to features; `update_many` and `predict` then also take observations alone
-    learner     a name in `LEARNERS`, or a Rule of your own, that moves along x, x' and a trace
+    learner     a name in `LEARNERS`, or a Rule of your own, whose moves are along x, x' and a trace
     initial_w   (n_features,) or a number; default 0
     precision   "float64", or "float32" for half the memory and nearly twice the speed
-    parameters  of the rule: alpha, lam, zeta, ...
+    parameters  parameters of the rule: alpha, lam, zeta, ...
 
     >>> both = Question("soon", 1.0, 0.5), Question("late", 1.0, 0.9)
     >>> horde = Questions(both, n_features=1, learner="td", alpha=0.5)
@@ -110,22 +110,22 @@ class Questions(Saved):
 
     @property
     def w(self) -> Array:
-        """(questions, p) the weights; a copy."""
+        """A copy of the weights, (questions, p)."""
         return self._memory.w
 
     @property
     def eta(self) -> Array:
-        """(questions, p) the secondary weights; a copy."""
+        """A copy of the secondary weights, (questions, p)."""
         return self._memory.eta
 
     @property
     def diverged(self) -> dict[str, int]:
-        """The questions that diverged and stopped, by name, each with the update that it refused, counted from 1."""
+        """The names of the questions that diverged, each with the number, from 1, of the update at which it stopped."""
         at = self._memory.stopped[self._memory.slot]
         return {name: int(step) + 1 for name, step in zip(self.names, at, strict=True) if step >= 0}
 
     def predict(self, x: Any = None, *, observation: Any = None, observations: Any = None) -> Array:
-        """Return one value for each question, (questions,); for n rows (n, questions).
+        """Return one value for each question, (questions,), or (n, questions) for n rows.
 
         x is a feature vector, or rows of features in any form that `update_many` takes. With a feature map, give
         `observation` or `observations` (n, …) instead.
@@ -152,7 +152,7 @@ class Questions(Saved):
         truncated: bool = False,
         columns: Mapping[str, float] | None = None,
     ) -> None:
-        """Learn from one transition; each argument is one row of an argument of `update_many`."""
+        """Learn from one transition; each argument is one row of the corresponding argument of `update_many`."""
         given = {"x": x, "actions": action, "x_next": x_next, "behaviour_probability": behaviour_probability}
         given |= {"observations": observation, "next_observations": next_observation}
         rows: dict[str, Any] = {}
@@ -183,7 +183,7 @@ class Questions(Saved):
         x, x_next               dense (n, p), pairs (indices, values) of shape (n, k) each, or SciPy rows; optional
                                 with a feature map, which makes them from the observations
         actions                 (n,) the actions taken, for questions whose target or cumulant uses them
-        behaviour_probability   (n,) the probability of each action taken under the policy that acts; not needed if
+        behaviour_probability   (n,) the probability of each action taken under the behaviour policy; not needed if
                                 all questions are about that policy
         observations, next_observations, columns
                                 inputs of cumulants, discounts, targets and interests
@@ -203,7 +203,7 @@ class Questions(Saved):
         self._learn(here, there, data)
 
     def _columns(self, batch: Batch, behaviour: Any, terminated: Any, truncated: Any) -> QuestionData:
-        """Return the numbers of the questions; rewards are (n, signals)."""
+        """Return the data of the questions for a batch; rewards are (n, signals)."""
         n, asked, rule = len(batch), self.asked, self.setting.rule
         wants, asks = asked.needs_behaviour, bool(rule.trace_arguments & {"pi_before", "mu_before"})
         if behaviour is None:
@@ -226,7 +226,7 @@ class Questions(Saved):
         return QuestionData(asked.cumulants(batch), discount, rho, asked.interests(batch), pi, mu, np.ones(n), cut)
 
     def _learn(self, here: GivenRows, there: GivenRows, data: QuestionData) -> None:
-        """Make the steps in pieces of rows that need little memory."""
+        """Learn from rows in pieces that need little memory."""
         x, x_next = here.with_begins(), there.with_begins()
         most = max(1, PIECE // len(self.questions))
         for begin in range(0, here.n, most):
@@ -253,7 +253,7 @@ class Questions(Saved):
         return frame_of(self.names, self._evidence, self._memory, self.diverged, by)
 
     def _arrays(self) -> dict[str, Array]:
-        """Return the arrays of its file."""
+        """Return the arrays of the file."""
         arrays = {name: getattr(owner, name) for owner in (self._memory, self._evidence) for name in owner.saved}
         return arrays | {"initial_w": self._initial_w}
 
@@ -279,9 +279,9 @@ class Questions(Saved):
         learner: Rule | None = None,
         features: Features | None = None,
     ) -> Self:
-        """Return the questions that a file holds; they continue as if they had never been saved.
+        """Return the questions saved in a file; they continue as if they had never been saved.
 
-        The file does not hold functions and arrays: give questions that have any again, and a rule or a feature
+        Functions and arrays are not saved: pass questions that contain any again, and likewise a rule or a feature
         function of your own.
         """
         with open_saved(path, cls.file) as (header, arrays):
@@ -290,7 +290,7 @@ class Questions(Saved):
             horde = cls(asked, **arguments, precision=header["precision"])
             memory, evidence = horde._memory, horde._evidence
             if horde.asked.group.tolist() != header["group"]:
-                rule = "share discounts, targets and interests as when they were saved"
+                rule = "share discounts, targets and interests as the saved questions do"
                 raise bad_request(f"The questions of {str(path)!r}", rule, horde.asked.group.tolist())
             put_back(horde._arrays(), arrays)
             check_places(memory, horde.n_features)
@@ -301,7 +301,7 @@ class Questions(Saved):
 
 
 def checked_questions(questions: Any) -> tuple[Question, ...]:
-    """Return one question or more whose names differ, or raise."""
+    """Return a tuple of one or more questions with different names, or raise."""
     try:
         given = tuple(questions)
     except TypeError:
@@ -315,7 +315,7 @@ def checked_questions(questions: Any) -> tuple[Question, ...]:
 
 
 def check_places(memory: QuestionMemory, p: int) -> None:
-    """Raise unless the lists of places in a file are ordered places of p features: compiled code writes there."""
+    """Raise unless places in a file are ordered places of p features, because compiled code writes to them."""
     for lists, counts in ((memory.listed, memory.listed_count), (memory.last_places, memory.last_count)):
         for places, count in zip(lists, counts, strict=True):
             used = places[:count]
@@ -324,7 +324,7 @@ def check_places(memory: QuestionMemory, p: int) -> None:
 
 
 def piece_of(rows: Any, part: slice) -> Any:
-    """Return some of the feature rows."""
+    """Return the feature rows in a slice."""
     begin = rows.begin[part.start : part.stop + 1]
     cut = slice(int(begin[0]), int(begin[-1]))
     indices = rows.indices[cut] if rows.indices.size else rows.indices

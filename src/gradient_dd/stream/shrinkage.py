@@ -8,15 +8,24 @@ At the TD fixed point v* the mean b − A v* = E[ρ δ z] is noise: of variance 
 solution leaves unexplained, b − A v, is noise too. Let A = Σ σ_i u_i w_iᵀ be the singular values and directions, so
 that g_i = u_i·b has to do with w_i alone. If the signal in g_i has s_i times the variance of the noise, the best guess
 of it is g_i times k_i = s_i/(1 + s_i). Signals are expected to be the larger, the more A passes on: s_i = s (σ_i / mean
-σ)^0.7, and s is the one that makes the b that was seen most likely (empirical Bayes; with all σ_i alike and a known
+σ)^0.35, and s is the one that makes the b that was seen most likely (empirical Bayes; with all σ_i alike and a known
 level of noise this is the estimator of James and Stein):
 
     maximise   − Σ log(noise (1 + s_i)) − Σ g_i² / (noise (1 + s_i))
 
-The noise depends on what is added. With the mean k of the shares it is measured on transitions that v was not made
-from:
+The noise depends on what is added. With d = z − γz', S = E[ρ² d dᵀ] and e = E[ρ² δ₀ d] it is
 
-    E[ρ² δ²] = E[ρ² δ₀²] − 2 k E[ρ² δ₀ (z − γz')·v] + k² E[ρ² ((z − γz')·v)²]
+    E[ρ² δ²] = E[ρ² δ₀²] − 2 e·v + vᵀ S v
+
+where v includes the shares. A solution that diverges because A is nearly singular is judged by the noise it causes.
+
+Where A is nearly singular, the noise in one direction may exceed the length of the whole solution. The component
+y_i = g_i / σ_i has the standard error ε_i = √noise / σ_i. Let ℓ_i² be the sum of k_j² (y_j² − ε_j²), where positive,
+over the directions j of smaller standard error. Where ℓ_i > 0, k_i is at most
+
+    max(1.5 ℓ_i / ε_i, 1 − (3 ε_i / y_i)²)
+
+so that a direction with a large standard error is added only as far as it is significant.
 
 Noise that is made of few large events is not alike for all features; it counts as larger than it is. With few data, or
 where A is zero, nothing is added and the initial weights stay. With many data the solution is LSTD's.
@@ -33,24 +42,27 @@ SIGNALS = np.append(0.0, np.logspace(-6, 16, 89))  # s; all are tried, as the no
 OTHERS = 0.01  # of the mean square of all features is added to that of each: one that was hardly seen may yet be large
 EVENTS = 3  # noise that is made of fewer events than this for each feature counts as so many times larger
 SMALLEST = 1e-200  # noise
-POWER = 0.7  # of singular values, by which signals grow: chosen on tasks for design
+POWER = 0.35  # of singular values, by which signals grow: chosen on tasks for design
+FREE, CLEAR = 1.5, 3.0  # noise of up to FREE lengths is added freely; more needs a y of CLEAR standard errors
 FLAT = 1e-12  # singular values are at least this share of the largest
 
 
 class EquationMeans(NamedTuple):
     """What the equations are made of: means over t transitions, and how noisy these were.
 
-    A  (k, k) E[ρ z (z − γz')ᵀ]    b  (k,) E[ρ δ₀ z]    c  (k,) E[z²]
-    t       number of transitions;  events  how many of them make up Σ (ρδ₀)²: t if all are alike
-    errors  (3,) E[ρ² δ₀²], E[ρ² δ₀ u] and E[ρ² u²] with u = (z − γz')·v, of later transitions than v is made from
+    A  (k, k) E[ρ z (z − γz')ᵀ]    b  (k,) E[ρ δ₀ z]     c  (k,) E[z²]
+    S  (k, k) E[ρ² d dᵀ]           e  (k,) E[ρ² δ₀ d]    first  E[ρ² δ₀²]    with d = z − γz'
+    t  number of transitions;  events  how many of them make up Σ (ρδ₀)²: t if all are alike
     """
 
     A: Array
     b: Array
     c: Array
+    S: Array
+    e: Array
+    first: float
     t: float
     events: float
-    errors: Array
 
     def scale(self) -> Array:
         """Return the mean square of every feature, (k,), as the units have it; 1 for one that was never seen."""
@@ -80,7 +92,7 @@ def shrunk_solution(means: EquationMeans, alpha: float | None = None) -> Shrunk:
     alpha  the ridge is 1/alpha for a feature of mean size: from one transition alone, LSTD is then TD with step size
            alpha, up to terms of alpha², where all features are of one size
     """
-    A, b, c, t, events, (first, mixed, solved) = means
+    A, b, c, S, e, first, t, events = means
     seen, scale = c > 0, means.scale()
     n = np.count_nonzero(seen)
     if n == 0:
@@ -92,12 +104,26 @@ def shrunk_solution(means: EquationMeans, alpha: float | None = None) -> Shrunk:
     gap = b - A @ (unit * (g / sigma @ W))
     signals = SIGNALS[:, None] * (sigma / sigma.mean()) ** POWER
     parts = signals / (1 + signals)  # (signals, k)
-    shares = parts.mean(axis=1)
-    level = np.maximum(first - 2 * shares * mixed + shares**2 * solved, 0.0) * max(1.0, EVENTS * n / max(events, 1.0))
-    noise = np.maximum(level / t + means.length(gap) / n, SMALLEST)
+    few = max(1.0, EVENTS * n / max(events, 1.0))
+    y = g / sigma
+    added, along = parts * y, W * unit  # (signals, k) in the directions W
+    level = first - 2 * added @ (along @ e) + np.sum(added @ (along @ S @ along.T) * added, axis=1)
+    noise = np.maximum(few * level / t + means.length(gap) / n, SMALLEST)
     spread = noise[:, None] * (1 + signals)
     best = int(np.argmax(-(np.log(spread) + g**2 / spread).sum(axis=1)))
-    some = max(best, 1)
-    v = unit * (parts[some] / shares[some] * g / sigma @ W)
-    residual = np.sqrt(means.length(b - shares[best] * (A @ v)) + n * level[best] / t)
-    return Shrunk(v, float(shares[best]), float(residual))
+    kept = parts[max(best, 1)]
+    kept = np.minimum(kept, most(kept, y, np.sqrt(noise[best]) / sigma))
+    v, share = unit * (kept / kept.mean() * y @ W), kept.mean() if best else 0.0
+    level = max(0.0, first - share * (2 * e @ v - share * (v @ S @ v)))
+    residual = np.sqrt(means.length(b - share * (A @ v)) + n * few * level / t)
+    return Shrunk(v, float(share), float(residual))
+
+
+def most(shares: Array, y: Array, errors: Array) -> Array:
+    """Return the largest share that the standard error of each direction allows, (k,), as all arguments are."""
+    order = np.argsort(errors)
+    known = np.maximum(shares**2 * (y**2 - errors**2), 0.0)[order]
+    length = np.empty(len(y))
+    length[order] = np.sqrt(np.cumsum(known) - known)
+    clear = 1 - np.minimum(CLEAR * errors, np.abs(y)) ** 2 / np.where(y == 0, 1.0, y) ** 2
+    return np.where(length > 0, np.maximum(FREE * length / errors, clear), 1.0)

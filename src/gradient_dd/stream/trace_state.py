@@ -1,4 +1,4 @@
-"""The traces of a learner that is fed one transition at a time: sparse if its features are."""
+"""The traces of a `Learner`: sparse if its features are sparse."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from gradient_dd.engine.single import DENSE, HALF, SingleMemory
 from gradient_dd.learners import Rule
 from gradient_dd.stream.transitions import FeatureVector, dense_vector
 
-SMALLEST = 2.0**-53  # of the largest entry: smaller entries are dropped from a sparse trace; they are below rounding
+SMALLEST = 2.0**-53  # of the largest entry: a sparse trace drops smaller entries, which are below rounding
 
 
 class TraceState(NamedTuple):
-    """Traces, their numbers, and the transition before. A step makes a new one, so an error leaves the old one."""
+    """Traces, their numbers, and the previous transition. A step makes a new state, so an error keeps the old one."""
 
     vectors: dict[str, FeatureVector]
     memory: dict[str, Memory]
@@ -32,7 +32,7 @@ class TraceState(NamedTuple):
         return TraceState(vectors, memory, now if now.discount else START)
 
     def arrays(self, p: int) -> dict[str, Array]:
-        """Return plain arrays for a file; none without traces."""
+        """Return plain arrays for a file; without traces there are none."""
         state = {"before": np.array(self.before)} if self.vectors else {}
         for name, vector in self.vectors.items():
             state[f"trace_{name}"] = dense_vector(vector, p).values
@@ -53,7 +53,7 @@ def traces_of(memory: SingleMemory) -> TraceState:
 
 
 def put_traces(memory: SingleMemory, traces: TraceState) -> None:
-    """Make these traces current."""
+    """Store these traces as the current ones."""
     half, arrays = 1 - memory.counts[HALF], memory.traces
     for k, (name, (where, values)) in enumerate(traces.vectors.items()):
         dense = isinstance(where, slice)
@@ -67,7 +67,7 @@ def put_traces(memory: SingleMemory, traces: TraceState) -> None:
 
 
 def saved_traces(rule: Rule, state: Mapping[str, Array]) -> TraceState:
-    """Return the traces in a file."""
+    """Return the traces from the arrays of a file."""
     vectors, memory = {}, {}
     for trace in rule.traces:
         values = state[f"trace_{trace.name}"]
@@ -78,7 +78,7 @@ def saved_traces(rule: Rule, state: Mapping[str, Array]) -> TraceState:
 
 
 def combined(decay: float, z: FeatureVector, gain: float, x: FeatureVector, p: int) -> FeatureVector:
-    """Return decay z + gain x of p features; of a sparse sum, entries below SMALLEST of the largest are dropped."""
+    """Return decay z + gain x of p features; a sparse sum drops entries below SMALLEST times the largest."""
     if isinstance(x.where, slice) or isinstance(z.where, slice):
         sums = dense_vector(FeatureVector(z.where, decay * z.values), p)
         sums.values[x.where] += gain * x.values

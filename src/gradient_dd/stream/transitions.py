@@ -1,9 +1,9 @@
 """Checks of a user's transitions: feature vectors, rows of features, columns of numbers, whole batches.
 
 `Learner`, `Questions` and evaluations all read their data here. Sparse indices are sorted, and the values of equal
-indices are added up: all learners compute with the same numbers in the same order.
+indices are added up, so all learners compute with the same numbers in the same order.
 
-One compiled pass checks a whole batch. Only if it finds an error do slower checks look for the first bad row.
+One compiled pass checks a whole batch. If it finds an error, slower checks look for the first bad row.
 """
 
 from collections.abc import Callable
@@ -69,7 +69,7 @@ def checked_features(name: str, x: Any, p: int) -> FeatureVector:
 def checked_numbers(
     reward: Any, discount: Any, rho: Any, terminated: Any, truncated: Any
 ) -> tuple[float, float, float, bool]:
-    """Return the checked reward, discount (0 at an end) and ratio of one transition, and whether it was cut."""
+    """Return the checked reward, discount (0 at an end) and ratio of one transition, and whether it is truncated."""
     reward = number("'reward'", "be a finite number", reward)
     discount = number("'discount'", "be in [0, 1]", discount, low=0.0, high=1.0)
     rho = number("'rho'", "be a number that is zero or more", rho, low=0.0)
@@ -78,7 +78,7 @@ def checked_numbers(
 
 
 def rows_of_step(x: Any, x_next: Any, discount: float, p: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return both feature vectors of a transition as the only rows, in the order of `FeatureRows`, or raise."""
+    """Return each feature vector of a transition as a single row with the fields of `FeatureRows`, or raise."""
     rows: Any = sound_rows(x, x if discount == 0 else x_next, p)
     if rows is None:
         here = checked_features("x", x, p)
@@ -104,7 +104,7 @@ def arrays_of(features: FeatureVector) -> tuple[Integers, Array]:
 
 
 def checked_pair(name: str, x: tuple[Any, ...], p: int) -> FeatureVector:
-    """Return sparse features in order, the values of equal indices added up; raise unless these are from 0 to p − 1."""
+    """Return sparse features sorted, with values of equal indices added up; raise unless indices are in 0 to p − 1."""
     where, values = pair_of(name, x)
     if where.shape == (0,):
         where = where.astype(int)
@@ -134,7 +134,7 @@ def pair_of(name: str, x: tuple[Any, ...]) -> tuple[Any, Array]:
 
 
 def predicted(x: Any, p: int, weights_at: Callable[[Any], Array]) -> Any:
-    """Return x·w: a number for one feature vector, (n,) for n rows; `weights_at` returns w at these places."""
+    """Return x·w: a number for one feature vector, (n,) for n rows; `weights_at` returns w at given places."""
     if isinstance(x, tuple) and len(x) == 2 and dimensions(x[1]) == 2:
         rows = checked_rows("X", x, p)
         begin, _, indices, values, _ = rows.with_begins()
@@ -153,7 +153,7 @@ def predicted(x: Any, p: int, weights_at: Callable[[Any], Array]) -> Any:
 
 
 def checked_predictions(name: str, values: Array) -> Array:
-    """Return predictions, or raise an error that names the first that is not finite."""
+    """Return predictions, or raise an error that names the first infinite or NaN prediction."""
     if not np.isfinite(values).all():
         raise bad_request(f"The predictions for {name!r}", "be finite", values[~np.isfinite(values)][0])
     return values
@@ -210,7 +210,7 @@ def checked_rows(name: str, x: Any, p: int, used: Array | None = None) -> GivenR
 
 
 def given_pairs(name: str, x: tuple[Any, ...], p: int, used: Array | None) -> GivenRows:
-    """Return the rows of a pair (indices, values), (n, k) each; equal indices of a row mean the sum of their values."""
+    """Return the rows of a pair (indices, values), (n, k) each; values of equal indices in a row will be added up."""
     indices, values = pair_of(name, x)
     if indices.dtype.kind not in "iu" or indices.ndim != 2 or indices.shape != values.shape or is_masked(x[0]):
         got = Unquoted(f"{indices.shape} of {indices.dtype} and {values.shape}")
@@ -243,7 +243,7 @@ def used_rows(used: Array | None, n: int) -> Booleans:
 
 
 def column(name: str, value: Any, n: int) -> Array:
-    """Return (n,) numbers from one number, or from one for each transition."""
+    """Return (n,) numbers from one number, or from one number for each transition."""
     array = as_floats(f"{name!r}", value)
     if array.shape not in ((), (n,)):
         raise bad_request(f"The shape of {name!r}", f"be ({n},): one number for each transition", array.shape)
@@ -255,7 +255,7 @@ def column(name: str, value: Any, n: int) -> Array:
 def checked_columns(
     reward: Any, discount: Any, rho: Any, terminated: Any, truncated: Any, n: int
 ) -> tuple[Array, Array, Array, Booleans]:
-    """Return checked rewards, discounts (0 at an end) and ratios of n transitions, and where they were cut, (n,)."""
+    """Return checked rewards, discounts (0 at an end) and ratios of n transitions, and where they are truncated."""
     given = {"reward": reward, "discount": discount, "rho": rho}
     reward, discount, rho = (column(name, value, n) for name, value in given.items())
     if not columns_are_sound(reward, discount, rho):
@@ -287,7 +287,7 @@ def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> 
 
 
 def flags(name: str, value: Any, n: int) -> Booleans:
-    """Return (n,) booleans from one boolean, or from one for each transition; 0 and 1 are booleans too."""
+    """Return (n,) booleans from one boolean, or from one boolean for each transition; 0 and 1 are booleans too."""
     if value is False:  # the usual case
         return np.zeros(n, bool)
     array = column(name, value, n)
@@ -314,7 +314,7 @@ def flat_transitions(
 
 
 def checked_probabilities(rule: Rule, rho: float, pi: Any, mu: Any) -> tuple[float, float]:
-    """Return π and μ of an action, or raise if a trace needs a missing one, or if ρ is not their ratio."""
+    """Return π and μ of an action, or raise if a trace needs a missing probability or if ρ is not their ratio."""
     check_given(rule, pi, mu)
     if pi is not None:
         pi = number("'pi'", "be a probability", pi, low=0.0, high=1.0)
@@ -345,4 +345,4 @@ def check_given(rule: Rule, pi: Any, mu: Any) -> None:
     for name, value, policy in (("pi", pi, "target"), ("mu", mu, "behaviour")):
         if value is None and f"{name}_before" in rule.trace_arguments:
             what = f"{rule.name} needs {name!r}, the probability of the action under the {policy} policy"
-            raise BadRequestError(f"{what}. Give it to every update.")
+            raise BadRequestError(f"{what}. Pass it to every update.")

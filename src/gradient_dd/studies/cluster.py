@@ -1,7 +1,7 @@
-"""Many machines: a Dask cluster with the same `concurrent.futures.Executor` interface as threads.
+"""Sweeps on a Dask cluster, through the same `concurrent.futures.Executor` interface as threads.
 
-Workers return results, and only this process writes. Dask reruns the units of a dead worker. Your own rules, tasks and
-schedules are sent to the workers.
+Workers return results, and only this process writes them. Dask reruns the units of a dead worker. User-defined rules,
+tasks and schedules are sent to the workers.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ def dask_executor(address: str) -> Iterator[Executor]:
         import cloudpickle  # noqa: F401
         from distributed import KilledWorker, LocalCluster
 
-    for name in list(logging.root.manager.loggerDict):  # Dask and Tornado print errors that reach us as exceptions
+    for name in list(logging.root.manager.loggerDict):  # Dask and Tornado also print errors that they raise here
         if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     with ExitStack() as opened:
@@ -81,13 +81,13 @@ def dask_executor(address: str) -> Iterator[Executor]:
             if client.status == "running" and isinstance(error, OSError):
                 raise
             raise ClusterError(
-                f"Lost the Dask cluster at {address} ({type(error).__name__}). "
+                f"Lost the connection to the Dask cluster at {address} ({type(error).__name__}). "
                 "Committed results are kept; run the same command to resume."
             ) from None
 
 
 def check_address(address: str) -> None:
-    """Raise unless something listens at an address; this is faster than waiting for Dask."""
+    """Raise unless a server accepts connections at an address; this is faster than waiting for Dask."""
     found = ADDRESS.fullmatch(address)
     if found is None or not 0 < int(found["port"]) < 2**16:
         raise bad_request("'--dask'", "be an address like tcp://HOST:8786, or 'local'", address)
@@ -102,7 +102,7 @@ def connected(place: Any) -> Any:
     from distributed import Client
 
     class QuietClient(Client):
-        """A client that could not connect is not closed by the garbage collector: that would fail 20 seconds later."""
+        """A client that the garbage collector does not close if it never connected: closing would fail after 20 s."""
 
         def __del__(self) -> None:
             if self.status == "running":
@@ -113,10 +113,10 @@ def connected(place: Any) -> Any:
     def connect() -> None:
         try:
             answer.set_result(QuietClient(place, timeout=f"{PATIENCE}s", set_as_default=False))
-        except Exception as error:  # a TypeError if TLS has no certificates, an AssertionError elsewhere
+        except Exception as error:  # e.g. a TypeError without TLS certificates, or an AssertionError
             answer.set_exception(error)
 
-    Thread(target=connect, daemon=True).start()  # Dask waits forever for a server that accepts and does not answer
+    Thread(target=connect, daemon=True).start()  # Dask waits forever for a server that connects but never answers
     try:
         return answer.result(timeout=PATIENCE + 5)
     except Exception as error:
@@ -130,7 +130,7 @@ def no_answer(address: str, error: Exception) -> Exception:
 
 
 def send_by_value(function: Callable[..., Any]) -> None:
-    """Send the module of a function to workers, unless they have it: this package, or the program itself.
+    """Send the module of a function to the workers, unless it belongs to this package or is the main program.
 
     This is the only place that pickles user code: it goes from the user's process to the user's own workers.
     """

@@ -1,4 +1,4 @@
-"""Studies from TOML files, and rules from Python files.
+"""Studies from TOML files, for example the following, and rules from Python files.
 
 name = "mine"
 episodes = 2000
@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gradient_dd.errors import Unquoted, bad_request, file_path, text, unknown
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, file_path, text, unknown
 from gradient_dd.files import check_regular
 from gradient_dd.fingerprint import digest
 from gradient_dd.learners import LEARNERS, Rule
@@ -32,20 +32,18 @@ KEYS = ("name", "episodes", "steps", "every", "runs", "first_run", "seed", "samp
 
 
 def read_study(path: str | Path, rules: dict[str, Rule] | None = None) -> Study:
-    """Return the study of a TOML file; `rules` are additional learners that the file may name."""
+    """Return the study in a TOML file; `rules` are additional learners that the file may name."""
     return study_from(study_data(path), rules)
 
 
 def study_data(path: str | Path) -> dict[str, Any]:
-    """Return the contents of a study file as plain data; the default name of a study is the name of the file."""
+    """Return the contents of a study file as plain data; a study without a name gets the name of the file."""
     path = file_path("A study file", path)
     check_regular(path)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise bad_request(
-            f"{str(path)!r}", "be a file that can be read", Unquoted(error.strerror or "an error")
-        ) from None
+        raise BadRequestError(f"Cannot read {str(path)!r}: {error.strerror or error}.") from None
     except ValueError as error:  # not TOML, not text, or a number with too many digits
         raise bad_request(f"{str(path)!r}", "be a TOML file", Unquoted(str(error))) from None
     except RecursionError:
@@ -79,26 +77,26 @@ def study_from(data: dict[str, Any], rules: dict[str, Rule] | None = None) -> St
 
 
 def load_rule(place: str) -> Rule:
-    """Return the rule at "my_rule.py:MY_RULE"."""
+    """Return the rule at a place such as "my_rule.py:MY_RULE"."""
     file, name, module = load_place("A rule", place)
     rule = getattr(module, name, None)
     if not isinstance(rule, Rule):
         found = [key for key, value in vars(module).items() if isinstance(value, Rule)]
-        hint = f"It has {', '.join(found)}." if found else ""
+        hint = f"The file has {', '.join(found)}." if found else ""
         raise bad_request(f"{name!r} of {file!r}", "be a Rule", rule, hint)
     if rule.name in LEARNERS:
-        raise bad_request(f"The name of the rule {name!r}", "not be that of a registered learner", rule.name)
+        raise bad_request(f"The name of the rule {name!r}", "not be the name of a registered learner", rule.name)
     return rule
 
 
 def load_place(what: str, place: str) -> tuple[str, str, ModuleType]:
-    """Return the file, the name and the module of "FILE.py:NAME"; the file is run."""
+    """Run the file of "FILE.py:NAME", and return the file, the name and the module."""
     file, colon, name = text(what, place).rpartition(":")
     path = Path(file)
     if not colon or path.suffix != ".py":
         raise bad_request(what, "be given as FILE.py:NAME", place)
     if not path.is_file():
-        raise bad_request(f"{file!r}", "be a file that can be read", Unquoted("no such file"))
+        raise BadRequestError(f"Cannot read {file!r}: No such file or directory.")
     own_name = f"rule_file_{path.stem}_{digest(str(path.resolve()))[:8]}"  # unique among modules
     spec = importlib.util.spec_from_file_location(own_name, path)
     module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
@@ -107,5 +105,5 @@ def load_place(what: str, place: str) -> tuple[str, str, ModuleType]:
         spec.loader.exec_module(module)  # type: ignore[union-attr]
     except (Exception, SystemExit) as error:
         del sys.modules[own_name]
-        raise bad_request(f"{file!r}", "be Python that runs", Unquoted(f"{type(error).__name__}: {error}")) from None
+        raise bad_request(f"{file!r}", "run without errors", Unquoted(f"{type(error).__name__}: {error}")) from None
     return file, name, module

@@ -19,11 +19,11 @@ from gradient_dd.errors import bad_request
 DRAWS = 10_000  # bootstrap resamples
 LEVEL = 0.95
 TAILS = (0.025, 0.975)  # the quantiles that bound a percentile interval
-EXPLODED = 10.0  # times the initial error: above it a run counts in `exploded_runs`, finite or not
+EXPLODED = 10.0  # a run above this multiple of the initial error counts in `exploded_runs`, finite or not
 
 
 class Estimate(NamedTuple):
-    """A mean with its standard error, and how many of the runs diverged; each (settings,)."""
+    """A mean, its standard error, and the number of diverged runs, each (settings,)."""
 
     mean: Array
     sem: Array
@@ -46,7 +46,7 @@ class Bounds(NamedTuple):
 
 
 def estimate(errors: Array) -> Estimate:
-    """Return mean and standard error over runs; errors: (settings, runs). One run has no standard error: nan."""
+    """Return means and standard errors over runs; errors: (settings, runs). One run has the standard error nan."""
     diverged = np.count_nonzero(~np.isfinite(errors), axis=1)
     runs = errors.shape[1]
     mean = errors.mean(axis=1)
@@ -59,14 +59,14 @@ def estimate(errors: Array) -> Estimate:
 
 
 def has_exploded(errors: Array, first: float | Array) -> NDArray[np.bool_]:
-    """Return whether each error is far above the initial error, or not finite; any shape."""
+    """Return whether each error is infinite or far above the initial error; for nan, return False."""
     return ~(errors <= EXPLODED * first) & ~np.isnan(errors)
 
 
 def select(errors: Array) -> int:
     """Return the setting with the smallest mean; errors: (settings, runs). Ties go to the first.
 
-    If every setting diverged in some run, the setting with the fewest diverged runs is returned, ties broken by its
+    If every setting diverged in some run, return the setting with the fewest diverged runs, with ties broken by the
     other runs; its mean is infinite.
     """
     return int(order(errors)[0])
@@ -74,15 +74,15 @@ def select(errors: Array) -> int:
 
 def order(errors: Array) -> NDArray[np.int64]:
     """Return the indices of all settings, best first, in the order of `select`; errors: (settings, runs)."""
-    diverged = np.count_nonzero(~np.isfinite(errors), axis=1)  # an unfinished run, nan, counts as diverged
-    finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1)  # over equally many runs where it decides
+    diverged = np.count_nonzero(~np.isfinite(errors), axis=1)  # an unfinished run (nan) counts as diverged
+    finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1)  # breaks ties, over equally many runs
     return np.lexsort((finite, diverged))
 
 
 def paired_bootstrap(left: Array, right: Array, seed: int = 0, draws: int = DRAWS, level: float = LEVEL) -> Interval:
     """Return mean(left − right) with a studentised bootstrap interval; left, right: (runs,) of the same runs.
 
-    Runs are drawn together, so common variation cancels. With a diverged run the difference is infinite or
+    Errors of a run are drawn together, so common variation cancels. With a diverged run the difference is infinite or
     undefined, and so are the bounds. A single run has infinite bounds.
     """
     check_pair(left, right)
@@ -107,13 +107,13 @@ def mean_and_error(moments: Array, runs: int) -> tuple[Array, Array]:
 
 
 def ratio_interval(*pairs: tuple[Array, Array], level: float = LEVEL, seed: int = 0, draws: int = DRAWS) -> Interval:
-    """Return mean(left)/mean(right) of the first pair, divided by the same of the others, with an interval.
+    """Return mean(left)/mean(right) of the first pair, divided by the ratios of the other pairs, with an interval.
 
     Each pair has positive errors (runs,) of the same runs; different pairs have independent runs. One
     pair gives a ratio of two learners; two pairs give the factor by which a ratio grows from the second to the first.
 
-    The bootstrap is studentised on the logarithm, where ratios are nearly symmetric. Each bound is the outer one of the
-    symmetric and the equal-tailed interval, because on skewed errors each alone has too little coverage. With a
+    The bootstrap is studentised on the logarithm, where ratios are nearly symmetric. Each bound is the wider bound of
+    the symmetric and the equal-tailed interval, because each alone undercovers on skewed errors. With a
     diverged run the ratio is 0, infinite or undefined, and so are the bounds.
     """
     for left, right in pairs:
@@ -129,7 +129,7 @@ def ratio_interval(*pairs: tuple[Array, Array], level: float = LEVEL, seed: int 
     variance, again, again_variance = np.zeros(()), np.zeros(draws), np.zeros(draws)
     for place, (left, right) in enumerate(pairs):
         runs, sign = len(left), 1 if place == 0 else -1
-        left, right = left / left.mean(), right / right.mean()  # keeps squares finite
+        left, right = left / left.mean(), right / right.mean()  # so that squares stay finite
         moments = np.stack([left, right, left**2, right**2, left * right], axis=1)
         variance = variance + log_ratio(moments.mean(axis=0), runs)[1]
         one, one_variance = log_ratio(resamples(runs, seed + place, draws) @ moments, runs)

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.cards import card
-from gradient_dd.errors import Unquoted, bad_request, file_path, one_of, printable, show
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, file_path, one_of, printable, show
 from gradient_dd.files import check_regular
 from gradient_dd.learners import Setting
 from gradient_dd.studies import Study, intervals
@@ -41,7 +41,7 @@ TAKEN = {*SUMMARY_COLUMNS, *RUN_COLUMNS, *OLD_NAMES, "exploded_runs"} - {*COMMON
 
 
 class Results:
-    """The results of a study in a store; settings in the order of the study, one task at a time.
+    """The results of a study in a store, by task; settings are in the order of the study.
 
     >>> from gradient_dd.studies import grid
     >>> Results(Study("mine", ["five_state_walk"], [grid("td", alpha=0.1)], episodes=5), "results.db")
@@ -91,7 +91,7 @@ class Results:
     def curves(self, task: str, settings: list[Setting]) -> tuple[Array, Array]:
         """Return the middle of each bin in episodes or steps, (bins,), and learning curves, (settings, runs, bins).
 
-        The curves are nan for unfinished runs.
+        Curves of unfinished runs are nan.
         """
         keys, known = self._lanes(task)
         chosen = [keys[known.index(setting)] for setting in settings]
@@ -106,14 +106,14 @@ class Results:
         return self.study.horizon.bin_middles(), curves[[place[key] for key in chosen]]
 
     def plot(self, kind: str = "step_sizes", task: str | None = None, measure: str = "last100", ax: Any = None) -> Any:
-        """Draw the error of each learner against alpha; with kind="curves" the learning curves of the tuned settings.
+        """Draw the error of each learner against alpha, or with kind="curves" its tuned learning curve.
 
-        Bars and bands are standard errors. `task` is the first by default. Returns the matplotlib axes, `ax` if given.
+        Bars and bands are standard errors. `task` is the first by default. Return the matplotlib axes (`ax` if given).
         """
         return import_module("gradient_dd.report.plots").plot_results(self, kind, task, measure, ax)
 
     def report(self, path: str | Path) -> Path:
-        """Write a page, and in its folder the figures and tables; return the path of the page."""
+        """Write a page, with figures and tables in its folder; return the path of the page."""
         return Path(
             import_module("gradient_dd.report.own_study").write_report(self, file_path("The path of the page", path))
         )
@@ -152,13 +152,13 @@ class Results:
             best = self._lanes(task)[1][place]
             for end, name, beyond in edges(best, settings):
                 notes.append(
-                    f"{best.rule.name} on {task}: the best {name}, {best.values[name]:.3g}, is the {end} of the grid."
+                    f"{best.rule.name} on {task}: the best {name}, {best.values[name]:.3g}, is the {end} tried."
                     + (f" Also try {beyond}." if beyond else "")
                 )
         return notes
 
     def _winners(self, measure: str) -> Iterator[tuple[str, int, list[Setting]]]:
-        """Yield, for each task, learner and placement of ρ: the task, the index of the best setting, all settings."""
+        """Yield (task, index of the best setting, all settings) for each task, learner and placement of ρ."""
         for task in self.tasks:
             settings, errors = self.errors(task, measure)
             groups: dict[tuple[str, str], list[int]] = {}
@@ -191,7 +191,7 @@ def places(settings: Sequence[Setting], wanted: Callable[[Setting], bool]) -> li
 def tuned(settings: Sequence[Setting], errors: Array, wanted: Callable[[Setting], bool]) -> int:
     """Return the index of the best of the wanted settings; errors: (settings, runs).
 
-    The best setting has the smallest mean error. A setting that diverged in any run is selected only if all did.
+    The best setting has the smallest mean error; a setting that diverged in any run is selected only if all did.
     """
     ours = places(settings, wanted)
     if not ours:
@@ -231,12 +231,12 @@ def edges(best: Setting, among: Iterable[Setting]) -> list[tuple[str, str, str]]
 
 
 def column_of(parameter: str) -> str:
-    """Return the column name of a parameter: its own name, unless it is taken."""
+    """Return the column name of a parameter: its own name, unless another column has that name."""
     return f"parameter_{parameter}" if parameter in TAKEN else parameter
 
 
 def setting_frame(settings: Iterable[StoredSetting]) -> "pd.DataFrame":
-    """Return the facts and parameters of settings, by their rows in the store."""
+    """Return the facts and parameters of settings as a frame, indexed by their rows in the store."""
     import pandas as pd
 
     rows = {setting.id: setting.facts for setting in settings}
@@ -250,7 +250,7 @@ def setting_frame(settings: Iterable[StoredSetting]) -> "pd.DataFrame":
 
 
 def other_columns(frame: "pd.DataFrame") -> list[str]:
-    """Return the columns of the parameters that are not in every table."""
+    """Return the columns of parameters that are not columns of every table."""
     return [name for name in frame.columns if name not in TAKEN and name not in COMMON_PARAMETERS]
 
 
@@ -259,9 +259,9 @@ def summary_frame(
 ) -> "pd.DataFrame":
     """Return one row per setting of a store: parameters, finished runs, means, standard errors, divergence.
 
-    Nothing is dropped: a setting that diverged has an infinite mean, a setting without runs has none. `keys` selects
-    settings, `tasks` and `runs` results; the default is all. `exploded_runs` counts the runs whose final or mean error
-    is far above the initial error.
+    Nothing is dropped: a setting that diverged has an infinite mean, and a setting without runs the mean nan. `keys`
+    selects settings, and `tasks` and `runs` select results; the default is all. `exploded_runs` counts runs whose final
+    or mean error is far above the initial error.
     """
     settings, rows, _, numbers = results_of(store, keys, tasks, runs)
     first = {setting.id: setting.facts.get("first_error", np.inf) for setting in settings}
@@ -292,7 +292,7 @@ def results_of(
 def fold_runs(rows: Integers, numbers: Any, first: dict[int, float]) -> "pd.DataFrame":
     """Return runs, mean, standard error and divergence counts of every setting with results, by its row.
 
-    `rows` has the setting's row of each result, in order. `first` has the initial error of each setting.
+    `rows` has the row of the setting of each result, sorted. `first` has the initial error of each setting.
     """
     import pandas as pd
 
@@ -332,7 +332,7 @@ def with_old_names(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
-    """Write a frame as CSV, with texts that are safe in spreadsheets, or as Parquet; the file extension decides."""
+    """Write a frame as .csv, with text that is safe in spreadsheets, or as .parquet."""
     path = Path(target)
     check_regular(path)
     try:
@@ -345,13 +345,11 @@ def write_frame(frame: "pd.DataFrame", target: str | Path) -> None:
         else:
             raise bad_request("The file to export to", "end in .csv or .parquet", path.name)
     except OSError as error:
-        raise bad_request(
-            f"{str(path)!r}", "be a file that can be written", Unquoted(error.strerror or "an error")
-        ) from None
+        raise BadRequestError(f"Cannot write {str(path)!r}: {error.strerror or error}.") from None
 
 
 def harmless(cell: Any) -> Any:
-    """Return a cell; a text is put on one line, and prefixed with an apostrophe if it looks like a formula."""
+    """Return a cell that is safe in spreadsheets: text on one line, with an apostrophe before a formula."""
     if not isinstance(cell, str):
         return cell
     cell = printable(cell).replace("\n", "\\n")

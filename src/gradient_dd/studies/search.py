@@ -1,17 +1,17 @@
-"""The search: tune a rule with the same number of updates as every other rule.
+"""Search for the best setting of a rule, with the same number of updates for every rule.
 
     found = search(space_of(LEARNERS["td"]), evaluate)        # found.setting, found.trail
 
 `evaluate(settings, runs)` returns errors (settings, runs) of tuning runs, numbered from 0. `searching` is the same
-search as a generator that yields (settings, runs) and receives the errors, so that several searches can share their
+search, as a generator that yields (settings, runs) and receives the errors, so that several searches can share their
 trajectories. The search has three stages:
 
 coarse    every combination of the values to try; alpha gets as many values as the budget allows
-refined   neighbours of the best points, in steps that become smaller. The edges are open: a neighbour may lie outside
+refined   neighbours of the best points, with decreasing step sizes. The edges are open: a neighbour may lie outside
           the values to try, within the legal range of the parameter
 finals    the best settings on more and more tuning runs (successive halving)
 
-The search is deterministic, and it evaluates the same number of settings on the same runs whatever the rule is.
+The search is deterministic, and it evaluates the same number of settings on the same runs for every rule.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -32,8 +32,8 @@ from gradient_dd.studies.study import Study, shortened
 LAST_RUNG = 7.0  # the coordinate of the upper bound of a parameter; the previous coordinate is high (1 − 2⁻⁷)
 SMALLEST = 0.01  # smallest coordinate of a positive parameter with an upper bound
 FEWEST_ALPHAS = 4
-DIGITS = 9  # coordinates are compared to this many decimals
-CHUNK = 8  # best points whose axis neighbours precede all diagonal neighbours
+DIGITS = 9  # number of decimals to which coordinates are rounded
+CHUNK = 8  # number of best points whose axis neighbours are tried before their diagonal neighbours
 
 Point = tuple[float, ...]
 Evaluate = Callable[[Sequence[Setting], range], Array]
@@ -45,10 +45,10 @@ Request = tuple[list[Setting], range]  # settings and runs to evaluate
 class Budget:
     """The number of settings that the search evaluates, and the tuning runs.
 
-    coarse, refined   settings of the first two stages, each on runs 0 … runs − 1
+    coarse, refined   numbers of settings of the first two stages, each on runs 0 … runs − 1
     steps             step sizes of the refinements
-    starts            number of best points that a refinement uses; the last one uses more until the budget is spent
-    finals            pairs: number of best settings, total number of runs
+    starts            number of best points that a refinement uses; the last refinement may use all points
+    finals            pairs of a number of best settings and their total number of runs
     """
 
     coarse: int = 240
@@ -60,7 +60,7 @@ class Budget:
 
     @property
     def lane_runs(self) -> int:
-        """Number of (setting, run) pairs evaluated."""
+        """The number of (setting, run) pairs that a search evaluates."""
         counts, runs = zip(*self.finals, strict=True) if self.finals else ((), ())
         before = (self.runs, *runs[:-1])
         more = sum(count * (now - then) for count, now, then in zip(counts, runs, before, strict=False))
@@ -68,7 +68,7 @@ class Budget:
 
     @property
     def all_runs(self) -> int:
-        """Number of tuning runs of the final settings."""
+        """The number of tuning runs of the final settings."""
         return self.finals[-1][1] if self.finals else self.runs
 
 
@@ -78,7 +78,7 @@ QUICK = Budget(coarse=96, refined=96, runs=3, finals=((12, 10), (4, 20)))
 
 @dataclass(frozen=True)
 class SearchAxis:
-    """The values to try of a parameter, and a coordinate with equal steps between neighbours.
+    """The values to try for a parameter, and a coordinate in which neighbours have equal distances.
 
     The coordinate of a parameter with an upper bound is −log₂(1 − value / high), else log₂ of the value. If 0 is
     among the values to try, it is log₂(value + the smallest other value).
@@ -99,12 +99,12 @@ class SearchAxis:
 
     @cached_property
     def shift(self) -> float:
-        """Offset added to a value before the logarithm."""
+        """The offset that is added to a value before the logarithm."""
         return min((value for value in self.values if value), default=1.0) if 0.0 in self.values else 0.0
 
     @cached_property
     def unit(self) -> float:
-        """The length of a step of size 1: 1 with an upper bound, else the mean distance of the values, 1 or more."""
+        """The length of a step of size 1: 1 with an upper bound, else the mean distance of the values, at least 1."""
         places = [self.coordinate(value) for value in self.values]
         even = (max(places) - min(places)) / max(1, len(places) - 1)
         return 1.0 if self.parameter.high < inf else max(1.0, even)
@@ -145,7 +145,7 @@ class SearchAxis:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """What is searched: a rule, an axis for each of its parameters, and the placement of ρ."""
+    """A search space: a rule, an axis for each of its parameters, and the placement of ρ."""
 
     rule: Rule
     axes: tuple[SearchAxis, ...]
@@ -168,7 +168,7 @@ class SearchSpace:
         return self.rule.setting(self.rho_mode, **values)
 
     def neighbours(self, points: Sequence[Point], step: float) -> Iterator[Point]:
-        """Yield the neighbours of some points: along each axis first, then along the diagonals of alpha and another."""
+        """Yield the neighbours of points: along each axis first, then along diagonals of alpha and another axis."""
         free = [place for place, axis in enumerate(self.axes) if not axis.is_fixed]
         single = [((place, sign),) for place in free for sign in (1, -1)]
         double = [(*one, *other) for one in single[:2] for other in single[2:]]
@@ -184,9 +184,9 @@ class SearchSpace:
 def space_of(
     rule: Rule, grid: Mapping[str, Sequence[float]] | None = None, task: Any = None, budget: Budget = FULL
 ) -> SearchSpace:
-    """Return the space of a rule: the values in `grid`, else the declared values (some depend on the task).
+    """Return the search space of a rule: the values in `grid`, else the declared values, which may depend on `task`.
 
-    A parameter without values is an error. The values of alpha are a range, with as many values as the budget allows.
+    A parameter without values is an error. The values of alpha span a range with as many values as the budget allows.
     """
     given = dict(grid or {})
     for name in given:
@@ -196,10 +196,10 @@ def space_of(
     for one in rule.parameters:
         values: Any = given.get(one.name, one.grid(task) if callable(one.grid) else one.grid)
         if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray) or getattr(values, "ndim", 1) != 1:
-            raise bad_request(f"The values to try of {one.name!r}", "be a list of numbers", values)
+            raise bad_request(f"The values to try for {one.name!r}", "be a list of numbers", values)
         if not len(values):
             raise BadRequestError(
-                f"The parameter {one.name!r} of {rule.name} has no values to try. Give some: "
+                f"The parameter {one.name!r} of {rule.name} has no values to try. Pass some: "
                 f"Parameter({one.name!r}, …, grid=(0.1, 1.0)), grid={{{one.name!r}: (0.1, 1.0)}} or "
                 f"--grid {one.name}=0.1,1."
             )
@@ -207,7 +207,7 @@ def space_of(
     others = prod(len(values) for name, values in chosen.items() if name != "alpha")
     if others * FEWEST_ALPHAS > budget.coarse:
         most = budget.coarse // FEWEST_ALPHAS
-        what = f"The values to try of {rule.name}"
+        what = f"The values to try for {rule.name}"
         raise bad_request(what, f"have at most {most} combinations besides alpha", Unquoted(str(others)))
     low, high = chosen["alpha"][0], chosen["alpha"][-1]
     chosen["alpha"] = tuple(map(float, np.geomspace(low, high, budget.coarse // others))) if low < high else (low,)
@@ -237,7 +237,7 @@ class Found(NamedTuple):
 
 
 def searching(space: SearchSpace, budget: Budget = FULL) -> Generator[Request, Array, Found]:
-    """Yield requests, receive their errors, and return the setting with the smallest mean error."""
+    """Search as a generator: yield requests, receive their errors, and return the result."""
     tried: dict[Point, Tried] = {}
 
     def evaluate(points: Sequence[Point], stage: str, runs: range) -> Generator[Request, Array, None]:
@@ -249,7 +249,7 @@ def searching(space: SearchSpace, budget: Budget = FULL) -> Generator[Request, A
                 tried[point] = one._replace(errors=np.concatenate([one.errors, row]))
 
     def ranked(runs: int) -> list[Point]:
-        """Return the points with errors on so many runs, best first."""
+        """Return the points that have errors on exactly `runs` runs, best first."""
         whole = [point for point, one in tried.items() if len(one.errors) == runs]
         return [whole[place] for place in order(np.stack([tried[point].errors for point in whole]))]
 
@@ -270,7 +270,7 @@ def searching(space: SearchSpace, budget: Budget = FULL) -> Generator[Request, A
 
 
 def search(space: SearchSpace, evaluate: Evaluate, budget: Budget = FULL) -> Found:
-    """Return the setting with the smallest mean error on the tuning runs within the budget."""
+    """Run a search within the budget; return the best setting on the tuning runs, and all evaluated settings."""
     steps = searching(space, budget)
     wanted = next(steps)
     while True:
@@ -281,14 +281,14 @@ def search(space: SearchSpace, evaluate: Evaluate, budget: Budget = FULL) -> Fou
             return found
 
 
-# A study that is searched -------------------------------------------------------------------------------------------
+# Studies with a search ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SearchStudy(Study):
     """A study in which the search tunes every learner, once per goal.
 
-    A grid is the start of the search of a learner. `runs` is the number of tuning runs of the final settings.
+    A grid defines the coarse values of a learner. `runs` is the number of tuning runs of the final settings.
     """
 
     budget: Budget = FULL
@@ -296,7 +296,7 @@ class SearchStudy(Study):
 
     @property
     def budget_at_scale(self) -> Budget:
-        """The budget of a search: the final settings get the runs of the study, the others in proportion."""
+        """The budget with its numbers of runs scaled, so that the final settings get the runs of the study."""
         whole, finals = self.budget, []
         first = before = max(1, whole.runs * self.runs // whole.all_runs)
         for count, several in whole.finals:
@@ -317,7 +317,7 @@ class SearchStudy(Study):
         return found
 
     def estimate(self) -> dict[str, float]:
-        """Return an upper bound of the work of the searches; goals share the coarse grid."""
+        """Return an upper bound on the work of the searches; the goals share the coarse grid."""
         budget, plain = self.budget_at_scale, super().estimate()
         shared = (len(self.goals) - 1) * budget.coarse * budget.runs
         lane_runs = len(self.grids) * (len(self.goals) * budget.lane_runs - shared)

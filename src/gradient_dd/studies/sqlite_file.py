@@ -53,7 +53,7 @@ class StoreError(GradientDDError):
 
 
 def connect(file: Path, mode: str) -> sqlite3.Connection:
-    """Return a connection to a file; bytes that are not text are read as marks."""
+    """Return a connection to a file; invalid UTF-8 is read as replacement characters."""
     address = f"{file.resolve().as_uri()}?mode={mode}"
     db = sqlite3.connect(address, uri=True, timeout=20, isolation_level=None)
     db.text_factory = lambda raw: raw.decode(errors="replace")
@@ -63,8 +63,8 @@ def connect(file: Path, mode: str) -> sqlite3.Connection:
 def open_results(file: Path, write: bool) -> sqlite3.Connection:
     """Return a connection to a results file; a connection for writing creates a missing file.
 
-    A file is first opened for reading, because closing another program's file after writing could change it. A journal
-    beside it means that a first write was interrupted: SQLite undoes it, which only a writer may do.
+    The file is first opened read-only, because opening a file of another program for writing could change that file.
+    A journal beside the file means that a write was interrupted; SQLite undoes this write, which only a writer may do.
 
     Before writing, the structure of the file is checked (1.5 seconds per gigabyte), so that nothing is added to a
     damaged file. Indexes that differ from their tables are rebuilt.
@@ -73,7 +73,7 @@ def open_results(file: Path, write: bool) -> sqlite3.Connection:
         with closing(connect(file, "ro")) as db:
             is_empty(db, file)
     can_write = os.access(file, os.W_OK) and os.access(file.resolve().parent, os.W_OK)
-    db = connect(file, "rwc" if write else "rw" if can_write else "ro")  # only "rw" removes a log
+    db = connect(file, "rwc" if write else "rw" if can_write else "ro")  # a read-only connection would leave the log
     try:
         empty = is_empty(db, file)
         if not write:
@@ -82,13 +82,13 @@ def open_results(file: Path, write: bool) -> sqlite3.Connection:
             db.execute("PRAGMA query_only = ON")
             return db
         if empty:
-            db.execute("PRAGMA page_size = 16384")  # a unit usually has a few pages
+            db.execute("PRAGMA page_size = 16384")  # so that a unit usually fits in a few pages
             script = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION};"
             db.executescript(f"BEGIN IMMEDIATE;{SCHEMA}{script}COMMIT;")
         is_sound = db.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
         if not is_sound and db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             raise sqlite3.DatabaseError("malformed")
-        db.execute("PRAGMA busy_timeout = 120000")  # current readers may finish; later readers need no wait
+        db.execute("PRAGMA busy_timeout = 120000")  # wait for current readers; later readers do not wait
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA busy_timeout = 20000")
         db.execute("PRAGMA synchronous = FULL")
@@ -111,8 +111,8 @@ def is_empty(db: sqlite3.Connection, file: Path) -> bool:
             f"{str(file)!r} is not a results file: it is a database of another program. Nothing was changed."
         )
     if version != VERSION:
-        earlier = "An earlier gradient-dd wrote it. Nothing was changed: run the same command with a new file."
-        newer = "A newer gradient-dd wrote it: please update."
+        earlier = "An earlier version of gradient-dd wrote it. Nothing was changed. Repeat the command with a new file."
+        newer = "A newer version of gradient-dd wrote it. Please update."
         raise StoreError(
             f"{str(file)!r} must be a results file of version {VERSION}. Got version {version}. "
             f"{earlier if version < VERSION else newer}"
@@ -123,7 +123,7 @@ def is_empty(db: sqlite3.Connection, file: Path) -> bool:
 
 
 def beside(file: Path, ending: str) -> Path:
-    """Return the path of a file with an extended name beside another file, with links resolved."""
+    """Return the path of a file with links resolved and `ending` appended to the name."""
     target = file.resolve()
     return target.with_name(target.name + ending)
 
@@ -164,7 +164,7 @@ class ResultsFile:
         self.close()
 
     def close(self) -> None:
-        """Close the file; after a sweep it needs no log, unless another process is reading it."""
+        """Close the file; a writer also removes the log, unless another process is reading the file."""
         self._closing.close()
 
     def _remove_log(self) -> None:
@@ -174,7 +174,7 @@ class ResultsFile:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write everything or nothing; raise if the path now leads to another file, or to none."""
+        """Run the block as one transaction; raise if the file has been removed or replaced."""
         if not is_same(self.path, self._opened):
             raise StoreError(
                 f"The sweep stopped because {str(self.path)!r} was removed or replaced. "
@@ -186,7 +186,7 @@ class ResultsFile:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Make all queries inside see the store at one moment, independent of a running sweep."""
+        """Run all queries of the block on one snapshot of the store, even while a sweep writes."""
         if self.db.in_transaction:
             yield
             return
@@ -196,7 +196,7 @@ class ResultsFile:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Convert an error of SQLite to one sentence."""
+        """Convert an SQLite error to a StoreError of one sentence."""
         try:
             yield
         except sqlite3.Error as error:
@@ -214,7 +214,7 @@ class ResultsFile:
 
 @contextmanager
 def locked(file: Path) -> Iterator[Path]:
-    """Hold the lock of a results file, and yield its path: a file NAME.lock that only this process holds open."""
+    """Lock a results file with a file NAME.lock that only this process holds open; yield the path of the lock."""
     place = beside(file, ".lock")
     while True:
         try:

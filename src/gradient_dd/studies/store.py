@@ -1,11 +1,11 @@
 """The store: one SQLite file with all results, their studies and their origin.
 
-A unit is (task, run) with some settings, and one row: the keys of its settings, a record of numbers per setting
-and, separate so that numbers are fast to read, their curves. A unit is written in one transaction.
+A unit is one task and one run with some settings. Its row has the keys of the settings, a record of numbers per setting
+and the curves, in a column of their own so that numbers are fast to read. A unit is written in one transaction.
 Readers may read while a sweep writes; a second sweep on the same file is an error.
 
-Every row has a checksum, and every task the number of its units. All data read are compared with them. Damage raises
-an error, except in a block of `Store.collecting`, which lists it: status, verification and repair use that.
+Every row has a checksum, and every task has the number of its units; both are verified when data are read. Damage
+raises an error, except inside `Store.collecting`, which lists it for status, verification and repair.
 """
 
 import json
@@ -37,10 +37,10 @@ COLUMNS = {  # the cells that the checksum of a row covers, and the bytes that f
     "unit": "id, task_key, run, facts, settings, curves_checksum, checksum, numbers",
 }
 EVERY_RUN = range(2**63 - 1)
-SOME = 3  # most damaged parts that a sentence names
+SOME = 3  # maximum number of damaged parts that a message names
 
-as_text = partial(json.dumps, default=str)  # of the facts in a row
-keys_in = lru_cache(maxsize=256)(lambda settings: tuple(settings.split()))  # successive units have the same settings
+as_text = partial(json.dumps, default=str)  # converts the facts of a row
+keys_in = lru_cache(maxsize=256)(lambda settings: tuple(settings.split()))  # successive units share settings
 
 
 class DamagedStoreError(StoreError):
@@ -55,7 +55,7 @@ class Work(NamedTuple):
 
 
 class StoredSetting(NamedTuple):
-    """A setting under given conditions; `facts` are the facts of `Study.lanes`."""
+    """A stored setting with its conditions; `facts` come from `Study.lanes`."""
 
     id: int
     key: str
@@ -84,12 +84,12 @@ class StoredUnit(NamedTuple):
     numbers: Any
 
     def damage(self, what: str = "unit") -> Damage:
-        """Return the damage to a part of this unit."""
+        """Return a record of damage to a part of this unit."""
         return Damage("unit", self.id, self.facts["task"], self.run, what)
 
 
 class Store(ResultsFile):
-    """One results file: writes results, and reads them with checksum verification."""
+    """A results file that verifies checksums when it is read."""
 
     _damage: list[Damage] | None = None  # collects damage; if None, damage raises an error
 
@@ -118,7 +118,7 @@ class Store(ResultsFile):
     def add_settings(self, lanes: Iterable[tuple[str, dict[str, Any]]], study: int | None = None) -> None:
         """Ensure that each (key, facts) has a correct row; a damaged row is repaired.
 
-        `study` is the row of the study of the settings, if it should be recorded.
+        `study`, if given, is the row of the study to which the settings belong.
         """
         wanted = {key: dict(facts) for key, facts in lanes}
         with self.transaction():
@@ -141,7 +141,7 @@ class Store(ResultsFile):
     def add_unit(
         self, task: Task, run: int, keys: Sequence[str], results: LaneResults, work: Work, provenance: dict[str, Any]
     ) -> None:
-        """Write the results of one (task, run), whose settings have these `keys`, in one transaction."""
+        """Write the results of one task and run, for settings with these `keys`, in one transaction."""
         facts = {
             "task": str(task),
             "steps": int(results.steps[0]),
@@ -160,14 +160,14 @@ class Store(ResultsFile):
             self.count_units(task.key)
 
     def count_units(self, task_key: str) -> None:
-        """Write how many units a task has, inside the caller's transaction."""
+        """Write the number of units of a task, inside the caller's transaction."""
         ((units,),) = self.rows("SELECT count(*) FROM unit WHERE task_key = ?", [task_key])
         self._write("task", task_key, units)
 
     def repair(self) -> list[Damage]:
-        """Remove all damage, and return it; a sweep runs it again.
+        """Remove all damaged parts and return their damage; a sweep computes these parts again.
 
-        Units whose settings are damaged stay: their numbers are intact, and their sweep rewrites the settings.
+        Units with damaged settings stay, because their numbers are intact and their sweep rewrites the settings.
         """
         removed = [one for one in self.inspect()[1] if one.what != "missing setting"]
         if removed:
@@ -181,7 +181,7 @@ class Store(ResultsFile):
         return removed
 
     def _write(self, table: str, *cells: Any, blobs: tuple[bytes, ...] = ()) -> None:
-        """Write a row: cells, the checksum of cells and first blob, blobs. It replaces an existing row."""
+        """Write or replace a row: the cells, the checksum of the cells and the first blob, and the blobs."""
         row = *cells, checksum(cells, *blobs[:1]), *blobs
         self.db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)
 
@@ -258,7 +258,7 @@ class Store(ResultsFile):
 
     @contextmanager
     def collecting(self) -> Iterator[list[Damage]]:
-        """Yield a list of the damage that is found in the block; all queries inside see the store at one moment."""
+        """Yield a list that collects the damage found in the block, whose queries all use one snapshot."""
         self._damage = found = list[Damage]()
         try:
             with self.snapshot():
@@ -277,7 +277,7 @@ class Store(ResultsFile):
 
 
 def checksum(cells: tuple[Any, ...], data: bytes = b"") -> int:
-    """Return a 64-bit checksum of the cells of a row, as Python writes them, and of the bytes that follow."""
+    """Return a 64-bit checksum of the cells of a row, in their `ascii` form, and of the bytes that follow."""
     found = blake2b(ascii(cells).encode(), digest_size=8)
     found.update(data)
     return int.from_bytes(found.digest(), "little", signed=True)
@@ -381,7 +381,7 @@ class Verification(NamedTuple):
     file: str
     units: int
     results: int
-    structure: list[str]  # problems that SQLite finds with the file itself
+    structure: list[str]  # problems that SQLite finds in the file
     damaged: list[dict[str, Any]]  # task, run (None means every run) and "what", counts by type, of each damaged unit
     whole: bool  # nothing is damaged
 

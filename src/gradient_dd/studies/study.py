@@ -9,7 +9,7 @@
         runs=10,
     )
 
-Its unit of work is (task, run): every setting on one trajectory.
+Its unit of work is one task and one run: every setting on the same trajectory.
 """
 
 import json
@@ -33,7 +33,7 @@ from gradient_dd.fingerprint import code_of, digest, fingerprint, plain
 from gradient_dd.learners import RHO_MODES, Rule, Setting, find
 from gradient_dd.tasks import Task, build
 
-MOST_SETTINGS = 2_000_000  # of a study: half a gigabyte, and a few seconds to check them
+MOST_SETTINGS = 2_000_000  # maximum per study; they take half a gigabyte, and a few seconds to check
 
 
 @dataclass(frozen=True)
@@ -67,18 +67,18 @@ class Grid:
 
     @property
     def size(self) -> int:
-        """Number of settings of the grid, duplicates included."""
+        """The number of settings of the grid, including duplicates."""
         return prod(len(chosen) for _, chosen in self.values)
 
     def settings(self) -> Iterator[Setting]:
-        """Yield every setting of the grid, checked."""
+        """Yield every setting of the grid; raise for an invalid value."""
         rule, names = find(self.learner), [name for name, _ in self.values]
         for chosen in product(*(values for _, values in self.values)):
             yield rule.setting(rho_mode=self.rho_mode, **dict(zip(names, chosen, strict=True)))
 
 
 def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
-    """Return a grid; each value is a number or several: a list, a tuple, a range or an array with one axis.
+    """Return a grid; each value is a number, or a list, tuple, range or one-dimensional array of numbers.
 
     >>> grid("gradient_dd", alpha=[0.1, 0.2], kappa=(0.5, 1, 2)).size
     6
@@ -98,20 +98,20 @@ def grid(learner: str | Rule, rho_mode: str = "R", **values: Any) -> Grid:
 
 
 def as_grid(setting: Setting) -> Grid:
-    """Return a grid of one setting; a study runs equal ones once."""
+    """Return a grid of one setting; a study runs equal settings once."""
     return Grid(setting.rule, tuple((name, (value,)) for name, value in setting.values.items()), setting.rho_mode)
 
 
-ENGINE_VERSION = 4  # increased whenever a change of the engine could change a result
-BEYOND = 2**62  # limit of runs and seeds: a results file can store the sum of two
+ENGINE_VERSION = 4  # increase it whenever a change to the engine could change a result
+BEYOND = 2**62  # limit of runs and seeds, so that a results file can store the sum of two
 NS_PER_UPDATE = 0.9  # on one core, including sampling and errors; used for time estimates
 
 
 @dataclass(frozen=True)
 class Study:
-    """Tasks × grids of learners, with length, number of runs and seed.
+    """An experiment: tasks × grids of learners, with a length, a number of runs and a seed.
 
-    Tasks may be given by name, and the schedule as text, "tapered(1000)". Give either `episodes`, or `steps` with an
+    Tasks may be given by name, and the schedule as text ("tapered(1000)"). Give either `episodes`, or `steps` with an
     error recorded every `every` steps. Runs are numbered from `first_run`; the trajectory of a run depends on its
     number, so runs with other numbers are independent.
 
@@ -193,7 +193,7 @@ class Study:
         if count > MOST_SETTINGS:
             got = Unquoted(f"{count:,}")
             raise bad_request(
-                f"Study {self.name!r}", f"have at most {MOST_SETTINGS:,} settings", got, "Take coarser grids."
+                f"Study {self.name!r}", f"have at most {MOST_SETTINGS:,} settings", got, "Use coarser grids."
             )
         for one in self.built_tasks:
             self.horizon.check(one)
@@ -205,7 +205,7 @@ class Study:
         if not isinstance(values, tuple | list):
             raise bad_request(f"{name!r} of study {self.name!r}", f"be a tuple, e.g. ({example},)", values)
         if not values:
-            raise bad_request(f"{name!r} of study {self.name!r}", "have at least one", values)
+            raise bad_request(f"{name!r} of study {self.name!r}", "have at least one entry", values)
         made = tuple(task(one) if name == "tasks" and isinstance(one, str) else one for one in values)
         for one in made:
             if not isinstance(one, kind):
@@ -224,7 +224,7 @@ class Study:
 
     @cached_property
     def built_tasks(self) -> tuple[Task, ...]:
-        """The tasks, built."""
+        """The built tasks."""
         return tuple(one if isinstance(one, Task) else one.build() for one in self.tasks)
 
     def settings(self) -> Iterator[Setting]:
@@ -239,11 +239,11 @@ class Study:
 
     @cached_property
     def n_settings(self) -> int:
-        """Number of settings of the grids, without duplicates."""
+        """The number of settings of the grids, without duplicates."""
         return sum(1 for _ in self.settings())
 
     def fresh(self, runs: int, settings: list[Setting], tasks: tuple[Task, ...] = ()) -> "Study":
-        """Return a study of given settings on runs that this study does not have, for all tasks or some."""
+        """Return a study of these settings on runs after the runs of this study, for `tasks` or all of its tasks."""
         name, grids, first = f"{self.name}-fresh", tuple(map(as_grid, settings)), self.first_run + self.runs
         return replace(self, name=name, tasks=tasks or self.tasks, grids=grids, first_run=first, runs=runs)
 
@@ -251,8 +251,8 @@ class Study:
         """Yield (key, setting, facts) of every lane of a task.
 
         The key identifies everything that a result depends on except the run, including definitions. The description,
-        one of the facts, identifies what a reader sees. An equal description with another key means that a definition
-        has changed.
+        one of the facts, covers what a reader sees. An equal description with another key means that a definition has
+        changed.
         """
         common = {
             "task": task.name,
@@ -290,20 +290,20 @@ class Study:
 
 
 def shortened(values: Sequence[float], most: int) -> str:
-    """Return numbers as text; the ends and the count if there are more than `most`."""
+    """Return numbers as text, or only the first, the last and the count if there are more than `most`."""
     if len(values) <= most:
         return " ".join(f"{value:.4g}" for value in values)
     return f"{values[0]:.4g} … {values[-1]:.4g} ({len(values)} values)"
 
 
 def task_size(task: Task) -> int:
-    """Return the size parameter of a task: m of the walk, p of the Boyan chain, N of Baird."""
+    """Return the first parameter of a task (m of the walk, p of the Boyan chain), else its number of states."""
     first = plain(next(iter(task.parameters.values()), None))
     return first if isinstance(first, int) and not isinstance(first, bool) else task.n_states
 
 
 def reading(task: Task, setting: Setting, sampling: str) -> str:
-    """Return the variant of a task as text: its differences from the plain form."""
+    """Return the variant of a task as text: its differences from the default."""
     parts = [f"{name}={plain(value)}" for name, value in list(task.parameters.items())[1:]]
     parts += ["iid"] if sampling == "iid" else []
     parts += ["rho_mode=T"] if setting.rho_mode == "T" else []

@@ -34,7 +34,7 @@ from gradient_dd.studies.store import Store, StoredUnit, Work, named
 from gradient_dd.studies.study import Study, provenance
 from gradient_dd.tasks import Task
 
-MOST_SETTINGS = 8192  # of a unit
+MOST_SETTINGS = 8192  # maximum per unit
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ class Progress:
 
     @property
     def cells(self) -> tuple[int, int]:
-        """Cells done, and in total."""
+        """The numbers of finished cells and of all cells."""
         return sum(self.done.values()), sum(self.total.values())
 
     def add(self, lanes: slice, unit: Unit, results: LaneResults, seconds: float) -> None:
-        """Add the work of a unit for the study; seconds are divided by the number of settings."""
+        """Add the study's part of a unit; the seconds are shared equally among the settings."""
         count = lanes.stop - lanes.start
         self.done[str(unit.task)] += count
         self.updates += float(results.steps[0]) * count
@@ -98,11 +98,11 @@ def run(
     on_progress: OnProgress | None = None,
     on_notice: OnNotice = lambda sentence: None,
 ) -> Results:
-    """Compute the results of a study that are missing in a store, and return all its results.
+    """Compute the results of a study that are missing in the file `out`, and return all results of the study.
 
-    `executor` is any concurrent.futures Executor (threads of this process by default, `workers` of them); its workers
-    compute, this process writes. `progress` shows a bar on stderr, or a line every few seconds, unless `on_progress` is
-    given, which is called after every unit; `on_notice` is called with notices for the user.
+    `executor` is any concurrent.futures.Executor, by default `workers` threads; its workers compute, and this process
+    writes. `progress` shows a bar on stderr, or a line every few seconds, unless `on_progress` is given: this function
+    is then called after every unit. `on_notice` is called with notices for the user.
 
     >>> from gradient_dd.studies import grid
     >>> study = Study("mine", ["five_state_walk"], [grid("td", alpha=[0.1, 0.2])], episodes=5, runs=2)
@@ -131,7 +131,7 @@ def run_all(
     stop = threading.Event()
     with Store(out, write=True) as store:
         if removed := store.repair():
-            on_notice(f"{store.path} was damaged: {named(removed)}. The damaged parts were removed and are run again.")
+            on_notice(f"{store.path} was damaged: {named(removed)}. Damaged parts were removed and are recomputed.")
         scheduled: dict[str, set[int]] = {}
         units = joined(
             one for study in studies for one in missing_units(study, store, scheduled, on_progress, on_notice)
@@ -148,7 +148,7 @@ def run_all(
     return [Results(study, out) for study in studies]
 
 
-# What is missing ------------------------------------------------------------------------------------------------
+# Missing units --------------------------------------------------------------------------------------------------
 
 
 def missing_units(
@@ -190,7 +190,7 @@ def missing_units(
                     yield Unit(task, run, settings, keys, *how), [(state, slice(0, len(settings)))]
             scheduled |= {key: runs.union(study.run_numbers) for (key, *_), runs in zip(lanes, taken, strict=True)}
     if state.stored == sum(state.total.values()):
-        on_progress(state)  # no unit will report
+        on_progress(state)  # no unit will report progress
 
 
 def runs_by_key(units: Iterable[StoredUnit]) -> dict[str, set[int]]:
@@ -220,11 +220,11 @@ def joined(units: Iterable[Shared]) -> list[Shared]:
 
 
 def conditions(unit: Unit) -> tuple[Any, ...]:
-    """Return what units that share a trajectory have in common, except the run."""
+    """Return the conditions, except the run, that units must share to use the same trajectory."""
     return unit.task.key, unit.horizon, unit.schedule, unit.sampling, unit.seed
 
 
-# Running it -----------------------------------------------------------------------------------------------------
+# Running units --------------------------------------------------------------------------------------------------
 
 
 def check_stop(stop: threading.Event | None) -> None:
@@ -238,7 +238,7 @@ def run_unit(unit: Unit, stop: threading.Event | None = None) -> tuple[LaneResul
     check = partial(check_stop, stop)
     lanes = LaneRun(unit.task, unit.settings, unit.horizon, unit.schedule, unit.sampling, unit.seed, unit.run, check)
     begin = perf_counter()
-    piece = max(1000, min(CHUNK, 10**8 // len(unit.settings)))  # a tenth of a second or less
+    piece = max(1000, min(CHUNK, 10**8 // len(unit.settings)))  # at most a tenth of a second of work
     while not lanes.done:
         check()
         lanes.advance(piece)
@@ -276,7 +276,7 @@ def run_units(
     store: Store,
     on_progress: OnProgress,
 ) -> None:
-    """Keep the executor busy, and write each unit when it returns."""
+    """Run units on the executor, with `ahead` of them submitted, and write the results of each unit when it is done."""
     facts, left = provenance(), iter(units)
     waiting: dict[Future[tuple[LaneResults, Work]], Shared] = {}
 

@@ -1,4 +1,4 @@
-"""The tasks: one table per file. `TASKS` lists the named tasks; `from_tables` makes your own."""
+"""The tasks, one table per file; `TASKS` lists the named tasks, and `from_tables` builds your own."""
 
 from collections.abc import Callable, Mapping
 from inspect import signature
@@ -48,7 +48,7 @@ BUILDERS = (
     nineteen_state_walk,
     dann_mdp,
 )
-TASKS: Mapping[str, Callable[..., Task]] = MappingProxyType({one.__name__: one for one in BUILDERS})  # read only
+TASKS: Mapping[str, Callable[..., Task]] = MappingProxyType({one.__name__: one for one in BUILDERS})  # read-only
 
 
 def build(name: str, /, **parameters: Any) -> Task:

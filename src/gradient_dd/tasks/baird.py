@@ -7,11 +7,11 @@ Policies   behaviour: dashed with probability (N−1)/N, solid 1/N, so that ever
 Discount   0.99
 Features   2 e_j + e_{N+1} for j < N, e_N + 2 e_{N+1} for state N: p = N + 1 weights for N states, so A and C are
            singular and only the part of w in the row space of X is determined
-Weights    (1, …, 1, 10, 1), or independent standard normal numbers drawn from `start_seed`. Everything is linear in the
-           initial weights, so errors relative to the initial error depend only on their direction, which is uniform
+Weights    (1, …, 1, 10, 1), or independent standard normal numbers drawn from `start_seed`. The updates are
+           linear in w, so relative errors depend only on the direction of the initial w, which is uniform
 Ratios     "standard": 0 for dashed and N for solid, target over behaviour.
-           "paper": (N−1)/N for dashed and N for solid, as the paper prints. (N−1)/N is the probability of
-           dashed, not a ratio: E[ρ|s] = 1 + ((N−1)/N)² instead of 1, and TD then converges at N = 7
+           "paper": (N−1)/N for dashed and N for solid, as printed in the paper. (N−1)/N is the probability
+           of dashed, not a ratio: E[ρ|s] = 1 + ((N−1)/N)² instead of 1, and TD then converges at N = 7
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ from gradient_dd.tasks.validation import check_size
 def baird(n_states: int = 7, ratios: str = "standard", start_seed: int | None = None) -> Task:
     """Make Baird's counterexample with N = n_states, 3 or more; `ratios` is "standard" or "paper".
 
-    `start_seed`, if given, draws the initial weights.
+    The initial weights are drawn with `start_seed` if it is given.
     """
     N = whole_number("'n_states'", n_states, at_least=3)
     one_of("'ratios'", ratios, ("standard", "paper"))

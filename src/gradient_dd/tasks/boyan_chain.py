@@ -1,4 +1,4 @@
-"""The Boyan chain of the paper: 4p − 3 states in a row, p features interpolated between every fourth.
+"""The Boyan chain of the paper: 4p − 3 states in a row, with p features interpolated between every fourth state.
 
 Table      one or two states forward, reward −0.3 either way; from the last non-terminal state both actions lead
            to the terminal with reward −0.2
@@ -44,9 +44,9 @@ def boyan_chain(n_features: int = 20) -> Task:
 
 
 def interpolated(states: int, p: int, every: int) -> sp.csr_matrix:
-    """Return (states, p) rows: state i has weight 1 − t on anchor k and t on k + 1, with i / every = k + t.
+    """Return features (states, p): state i has weight 1 − t on anchor k and t on k + 1, where i / every = k + t.
 
-    States past the last anchor continue the line of the last two, so every row sums to 1 and values that are
+    States beyond the last anchor extrapolate from the last two anchors, so every row sums to 1 and values that are
     linear in the state are always representable.
     """
     place = np.arange(states) / every

@@ -1,16 +1,16 @@
-"""Collision: eight states in a row towards a wall, with features that cannot separate all states.
+"""Collision: eight states in a row that lead to a wall, with features that cannot separate all states.
 
 Table      forward goes from state s to s + 1; from the last state into the wall, which ends the episode with reward 1.
            From the fifth state on, retreat ends the episode with reward 0
 Start      one of the first four states, each equally likely
 Policies   behaviour: forward in the first four states, forward or retreat with ½ in the others. Target: forward
 Discount   0.9, so that the value of state s is 0.9^(7 − s)
-Features   6 binary features, 3 of them active in each state, drawn from the seed. A third of the draws have a rank
-           below 6: compare values, never weights
+Features   6 binary features, 3 of them active in each state, drawn from the seed. The rank is below 6
+           for a third of the seeds, so compare values, not weights
 Weights    0
 
 Ghiassian & Sutton (2021), An empirical comparison of off-policy prediction learning algorithms on the Collision task.
-The authors redraw the features in every run; a study does so with one task per seed.
+The authors redraw the features in every run; to do the same, use one task per seed in a study.
 """
 
 import numpy as np

@@ -1,11 +1,11 @@
-"""The random MDP of Dann, Neumann & Peters: dense transitions, every action can lead to every state.
+"""The random MDP of Dann, Neumann & Peters: every action can lead to every state.
 
 Table      transition weights uniform on (0, 1), normalised for each state and action; rewards uniform on (0, 1) for
            each state and action
 Start      uniform; episodes never end
 Policies   weights of the actions uniform on (0, 1), normalised, drawn for each state and each of the two policies
 Discount   0.95
-Features   uniform on (0, 1), and a last one that is always 1
+Features   uniform on (0, 1); the last feature is always 1
 Weights    0
 
 Dann, Neumann & Peters (2014), Policy evaluation with temporal differences: a survey and comparison. The
@@ -44,5 +44,5 @@ def dann_mdp(n_states: int = 30, n_actions: int = 10, n_features: int = 15, seed
 
 
 def normalised(weights: np.ndarray) -> np.ndarray:
-    """Return weights as probabilities over the last axis."""
+    """Return weights divided by their sum over the last axis."""
     return weights / weights.sum(axis=-1, keepdims=True)

@@ -1,12 +1,12 @@
-"""Gymnasium environments of all named tasks, made from their tables.
+"""Gymnasium environments of all named tasks, built from their tables.
 
     import gymnasium, gradient_dd
     env = gymnasium.make("gradient_dd/BoyanChain-v0", n_features=20)
     observation, info = env.reset(seed=0)
     action = env.unwrapped.sample_action()                  # from the behaviour policy
 
-Observations are states, actions are actions of the table; `info` contains the features of the state, the
-continuation discount into it and the importance ratio of the action, as `Learner.update` takes them.
+An observation is the number of a state, and an action is an action of the table. `info` contains the features of the
+state, the continuation discount into it and the importance ratio of the action, in the form of `Learner.update`.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ with extra("environments"):
 
 
 class TableEnv(gymnasium.Env[np.int64, np.int64]):
-    """A Gymnasium environment of a task, with both policies, (states, actions). `task` has its tables."""
+    """A Gymnasium environment of `task`; `behaviour` and `target` are its policies, (states, actions)."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012  (Gymnasium's own form)
 
@@ -35,7 +35,7 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
         self._state = int(np.argmax(task.start))
         self._ended = True
         outcome = task.outcomes
-        self._code = outcome.state * task.n_actions + outcome.action  # ascending: outcomes stand in this order
+        self._code = outcome.state * task.n_actions + outcome.action  # ascending, because the outcomes are sorted
 
     def sample_action(self, policy: Array | None = None) -> np.int64:
         """Draw an action for the current state from a policy, by default the behaviour policy."""
@@ -54,7 +54,7 @@ class TableEnv(gymnasium.Env[np.int64, np.int64]):
     def step(self, action: np.int64) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
         """Take an action; return (next state, reward, terminated, truncated = False, info)."""
         if self._ended:
-            rule = "be running for a step; call reset() first"
+            rule = "be started by reset() before a step"
             raise bad_request("An episode", rule, Unquoted("an episode that has ended"))
         if not self.action_space.contains(action):
             raise bad_request("'action'", f"be a whole number from 0 to {self.task.n_actions - 1}", action)

@@ -1,16 +1,16 @@
-"""Exact quantities of a finite task: arrays in, arrays out, no sampling and no tasks.
+"""Exact quantities of a finite task, computed from arrays without sampling.
 
-Throughout, n is the number of non-terminal states and p of features:
+Throughout, n is the number of non-terminal states and p is the number of features:
 
-    P         (n, n)  transition probabilities among them under the target policy; rows may sum to less than 1,
-                      the remainder ends the episode. May be a SciPy sparse matrix.
+    P         (n, n)  transition probabilities between these states under the target policy, dense or SciPy sparse;
+                      if a row sums to less than 1, the remaining probability ends the episode
     r         (n,)    expected reward on leaving each state
     discount  (n,)    continuation discount γ *into* each state; Γ = diag(discount) multiplies P from the right
     X         (n, p)  features;  d (n,) visit distribution, D = diag(d);  V (n,) values;  w (p,) weights
     A, b, C           E[ρ x (x − γx')ᵀ], E[ρ r x], E[x xᵀ]
 
-A and C are singular in Baird's counterexample (p = n + 1 > n). Their inverses here are Moore-Penrose inverses:
-the ordinary inverse if it exists, otherwise the minimum-norm solution. V_w of that solution is still unique,
+A and C are singular in Baird's counterexample (p = n + 1 > n). All inverses are Moore-Penrose inverses:
+the ordinary inverse if it exists, otherwise the minimum-norm solution. V_w of this solution is unique,
 because the part of w outside the row space of X does not affect the values.
 """
 
@@ -35,33 +35,33 @@ class Moments(NamedTuple):
 
 
 def inverse(matrix: Array) -> Array:
-    """The Moore-Penrose inverse; singular values below 1e-13 of the largest count as zero."""
+    """Return the Moore-Penrose inverse; singular values below 1e-13 times the largest count as zero."""
     return np.asarray(np.linalg.pinv(matrix, rcond=1e-13))
 
 
 def _solve(matrix: Matrix, right: Array) -> Array:
     with catch_warnings():
-        simplefilter("ignore", MatrixRankWarning)  # a singular matrix gives NaN, which callers check
+        simplefilter("ignore", MatrixRankWarning)  # a singular matrix gives NaN, which callers detect
         solution = spsolve(sp.csc_matrix(matrix), right)
     return np.atleast_1d(np.asarray(solution, dtype=float)) + 0.0  # no negative zeros
 
 
 def true_values(P: Matrix, r: Array, discount: Array) -> Array:
-    """V = (I − P Γ)⁻¹ r, shape (n,)."""
+    """Return V = (I − P Γ)⁻¹ r, shape (n,)."""
     return _solve(sp.identity(len(r)) - sp.csr_matrix(P) @ sp.diags(discount), r)
 
 
 def expected_steps(P: Matrix, discount: Array | float = 1.0) -> Array:
-    """(I − P Γ)⁻¹ 1, shape (n,): the expected discounted number of steps from each state until an episode ends.
+    """Return (I − P Γ)⁻¹ 1, shape (n,): the expected discounted number of steps from each state to the end.
 
-    Twice the largest of them bounds the condition number of the equations for V.
+    Twice the maximum bounds the condition number of the equations for V.
     """
     n = P.shape[0]
     return true_values(P, np.ones(n), np.broadcast_to(discount, n))
 
 
 def expected_visits(P: Matrix, start: Array) -> Array:
-    """Expected visits to each state in one episode, (I − Pᵀ)⁻¹ start, P being the behaviour's. Shape (n,).
+    """Return the expected visits to each state in an episode, (I − Pᵀ)⁻¹ start, shape (n,), with P of the behaviour.
 
     Their sum is the expected length of an episode.
     """
@@ -69,18 +69,18 @@ def expected_visits(P: Matrix, start: Array) -> Array:
 
 
 def stationary_distribution(P: Matrix) -> Array:
-    """The stationary distribution of P of a continuing task, shape (n,); unique if the chain is irreducible."""
+    """Return the stationary distribution of P in a continuing task, (n,); it is unique if P is irreducible."""
     n = P.shape[0]
     if n == 1:
         return np.ones(1)
-    # d(I − P) = 0 has one equation to spare: fix d of the last state to 1, solve for the others, normalise.
+    # One equation of d(I − P) = 0 is redundant: set d of the last state to 1, solve for the others, normalise.
     rest = (sp.identity(n) - sp.csr_matrix(P).T).tocsc()
     d = np.append(_solve(rest[:-1, :-1], -rest[:-1, -1].toarray().ravel()), 1.0)
     return d / d.sum()
 
 
 def moments(X: Matrix, d: Array, P: Matrix, r: Array, discount: Array, ratio: Array | float = 1.0) -> Moments:
-    """A = XᵀD(diag(ratio) − PΓ)X,  b = XᵀD r,  C = XᵀDX.
+    """Return A = XᵀD(diag(ratio) − PΓ)X,  b = XᵀD r  and  C = XᵀDX.
 
     `ratio` (n,) is E[ρ|s]. It differs from 1 only if the ratios are not target / behaviour; P and r are then
     E[ρ 1(s')|s] and E[ρ r|s].
@@ -93,9 +93,9 @@ def moments(X: Matrix, d: Array, P: Matrix, r: Array, discount: Array, ratio: Ar
 def trace_moments(
     X: Array, d: Array, P: Matrix, r: Array, discount: Array, lam: float, emphasis: Array | None = None
 ) -> tuple[Array, Array]:
-    """A = XᵀD K (I − PΓ) X and b = XᵀD K r with K = (I − λ PΓ)⁻¹: E[z (x − γx')ᵀ] and E[r z] of z ← ρ (γ λ z + x).
+    """Return A = XᵀD K (I − PΓ) X and b = XᵀD K r with K = (I − λ PΓ)⁻¹.
 
-    `emphasis` (n,) replaces d if the trace adds M x instead of x.
+    These are E[z (x − γx')ᵀ] and E[r z] for z ← ρ (γ λ z + x). `emphasis` (n,) replaces d if the trace adds M x.
     """
     ahead = sp.csr_matrix(P) @ sp.diags(discount)
     identity, weight = sp.identity(len(d)), d if emphasis is None else emphasis
@@ -104,60 +104,60 @@ def trace_moments(
 
 
 def emphatic_weights(d: Array, P: Matrix, discount: Array, lam: float) -> Array:
-    """λ d + (1 − λ) f with f = (I − Γ Pᵀ)⁻¹ d, shape (n,): the state weights of ETD(λ), which do not sum to 1."""
+    """Return λ d + (1 − λ) f with f = (I − Γ Pᵀ)⁻¹ d, (n,): the state weights of ETD(λ), which need not sum to 1."""
     ahead = sp.csr_matrix(P) @ sp.diags(discount)
     return lam * d + (1 - lam) * _solve((sp.identity(len(d)) - ahead).T, d)
 
 
 def projection(X: Array, d: Array) -> Array:
-    """Π = X (XᵀDX)⁺ XᵀD, shape (n, n): the nearest representable values in the norm of D."""
+    """Return Π = X (XᵀDX)⁺ XᵀD, shape (n, n), the projection on representable values in the norm of D."""
     return X @ inverse((X.T * d) @ X) @ (X.T * d)
 
 
 def bellman(V: Array, P: Matrix, r: Array, discount: Array) -> Array:
-    """BV = r + P Γ V, shape (n,)."""
+    """Return BV = r + P Γ V, shape (n,)."""
     return r + P @ (discount * V)
 
 
 def fixed_point(A: Array, b: Array) -> Array:
-    """w* = A⁺ b, shape (p,): the fixed point of TD, GTD2, TDC, TDRC and Gradient-DD."""
+    """Return w* = A⁺ b, shape (p,): the fixed point of TD, GTD2, TDC, TDRC and Gradient-DD."""
     return inverse(A) @ b
 
 
 def rmsve(w: Array, X: Matrix, V: Array, d: Array) -> float:
-    """√Σ_s d_s (V_w(s) − V(s))²: the error in every figure of the paper."""
+    """Return √Σ_s d_s (V_w(s) − V(s))², the error in every figure of the paper."""
     return float(np.sqrt(d @ (X @ w - V) ** 2))
 
 
 def msbe(w: Array, X: Matrix, P: Matrix, r: Array, discount: Array, d: Array) -> float:
-    """‖V_w − B V_w‖²_D. [MSBE]"""
+    """Return ‖V_w − B V_w‖²_D. [MSBE]"""
     V = X @ w
     return float(d @ (V - bellman(V, P, r, discount)) ** 2)
 
 
 def mspbe(w: Array, A: Array, b: Array, C: Array) -> float:
-    """‖V_w − Π B V_w‖²_D = (b − A w)ᵀ C⁺ (b − A w). [Q]"""
+    """Return ‖V_w − Π B V_w‖²_D = (b − A w)ᵀ C⁺ (b − A w). [Q]"""
     residual = b - A @ w
     return float(residual @ inverse(C) @ residual)
 
 
 def mspbe_gradient(w: Array, A: Array, b: Array, C: Array) -> Array:
-    """−2 Aᵀ C⁺ (b − A w), shape (p,). The paper's [ng] is −½ of this."""
+    """Return −2 Aᵀ C⁺ (b − A w), shape (p,). The paper's [ng] is −½ times this."""
     return -2 * A.T @ inverse(C) @ (b - A @ w)
 
 
 def neu(w: Array, A: Array, b: Array) -> float:
-    """‖b − A w‖²: the norm of the expected TD update, which GTD descends."""
+    """Return ‖b − A w‖², the squared norm of the expected TD update, which GTD minimises."""
     residual = b - A @ w
     return float(residual @ residual)
 
 
 def j_gdd(w: Array, w_prev: Array, kappa: float, A: Array, b: Array, C: Array) -> float:
-    """MSPBE(w) + κ ‖V_w − V_w_prev‖²_D. [Q-TDD]"""
+    """Return MSPBE(w) + κ ‖V_w − V_w_prev‖²_D. [Q-TDD]"""
     change = w - w_prev
     return mspbe(w, A, b, C) + kappa * float(change @ C @ change)
 
 
 def j_gdd_gradient(w: Array, w_prev: Array, kappa: float, A: Array, b: Array, C: Array) -> Array:
-    """Gradient of J_GDD in w, shape (p,). The paper's [ng-TDD] is −½ of this."""
+    """Return the gradient of J_GDD in w, shape (p,). The paper's [ng-TDD] is −½ times this."""
     return mspbe_gradient(w, A, b, C) + 2 * kappa * C @ (w - w_prev)

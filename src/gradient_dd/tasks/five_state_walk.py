@@ -1,8 +1,8 @@
 """The five-state walk: off-policy, with three sets of features.
 
-Table      from each state left or right; reward −1 into the left terminal, +1 into the right one, else 0
+Table      from each state left or right; reward −1 into the left terminal, +1 into the right terminal, else 0
 Start      the centre
-Policies   behaviour: both actions with ½. Target: left with 0.4, right with 0.6
+Policies   behaviour: both actions with probability ½. Target: left with 0.4, right with 0.6
 Discount   1
 Features   "tabular": one per state. "inverted": ½ everywhere except at the state's own index. "dependent": three
            features for the five states, (1, 0, 0), (1, 1, 0), (1, 1, 1), (0, 1, 1) and (0, 0, 1), each of length 1

@@ -3,10 +3,10 @@
 Such a table lists outcomes (probability, next state, reward, done) for each state and action. Three details are easy
 to get wrong:
 
-    done      ends the episode, even if the table continues after the state entered, as at the goal of CliffWalking.
-              All such outcomes lead to one additional terminal state, numbered after the others.
-    states    that the behaviour policy never reaches have no visits and no value; the task omits them.
-    rewards   of several outcomes that lead to the same state are averaged, which preserves all values.
+    done      A done outcome ends the episode, even if the table continues after it, as at the goal of CliffWalking.
+              All done outcomes lead to one additional terminal state, numbered after the others.
+    states    The task omits states that the behaviour policy never reaches: they have no visits and no value.
+    rewards   If several outcomes lead to the same state, their rewards are averaged, which preserves all values.
 
 `task.states` keeps the environment's state numbers. `task.notes` describes every change.
 """
@@ -31,13 +31,13 @@ def from_gymnasium(
     features: Any = None,
     start: Any = None,
 ) -> Task:
-    """Return the task of an environment's table, with values of `target` on data from `behaviour`.
+    """Return the task in the table of an environment: values of the policy `target`, data from `behaviour`.
 
-    behaviour  (states, actions) probabilities of the policy that acts; default uniform
+    behaviour  (states, actions) probabilities of the behaviour policy; default uniform
     target     (states, actions) probabilities of the policy to evaluate; default uniform
     discount   continuation discount into every state that does not end the episode
     features   (states, p) or (reachable states, p), dense or SciPy sparse; default one-hot
-    start      (states,) distribution of initial states, or one state; default the environment's
+    start      (states,) distribution of initial states, or one state; default the environment's own
 
     >>> import gymnasium
     >>> task = from_gymnasium(gymnasium.make("CliffWalking-v1"), discount=0.9)
@@ -47,7 +47,7 @@ def from_gymnasium(
     unwrapped, spec = getattr(env, "unwrapped", env), getattr(env, "spec", None)
     entries = getattr(unwrapped, "P", None)
     if entries is None:
-        hint = "Use a Learner on its transitions."
+        hint = "Use a Learner on the transitions instead."
         raise bad_request("'env'", "have a table of outcomes, env.unwrapped.P", env, hint)
     if start is None:
         start = getattr(unwrapped, "initial_state_distrib", None)
@@ -69,11 +69,11 @@ def from_gymnasium(
     used, unused = visited[outcomes.state], np.append(~visited, True)
     if features is not None:
         features = sparse_rows(features)
-        if features.shape[0] == states:  # the terminal has none
+        if features.shape[0] == states:  # the terminal state has no features
             features = sp.vstack([features, sp.csr_matrix((1, features.shape[1]))])
     notes = list(left_out("are never reached or end episodes", ~visited))
     if averaged:
-        notes.append(f"{averaged} outcomes had several rewards, which are averaged: same values, less noise.")
+        notes.append(f"{averaged} outcomes had several rewards, which were averaged; this preserves all values.")
     if limit := getattr(spec, "max_episode_steps", None):
         notes.append(f"The limit of {limit} steps is not in the table: the values are for episodes without a limit.")
     return Task(
@@ -90,14 +90,14 @@ def from_gymnasium(
 
 
 def read_rows(entries: Any) -> tuple[list[Row], int, int]:
-    """Return the possible outcomes and the counts; outcomes marked done lead to one additional state."""
+    """Return the possible outcomes and the numbers of states and actions; a done outcome enters an extra state."""
     rows: list[Row] = []
     what = "The table of the environment"
     try:
         states, actions = len(entries), len(entries[0])
         for state in range(states):
             if len(entries[state]) != actions:
-                rule = f"have {actions} actions, as state 0 has"
+                rule = f"have {actions} actions, like state 0"
                 raise bad_request(f"State {state} of the table", rule, len(entries[state]))
             for action in range(actions):
                 rows += [read_row(state, action, states, *entry) for entry in entries[state][action]]

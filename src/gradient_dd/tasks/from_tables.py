@@ -1,4 +1,4 @@
-"""Your own task from tables."""
+"""Tasks from your own tables."""
 
 from typing import Any
 
@@ -26,14 +26,14 @@ def from_tables(
 ) -> Task:
     """Make a task from your own Markov decision process.
 
-    P                (states, actions, states) transition probabilities. A state that no action leaves, with
-                     reward 0, is terminal: entering it ends the episode. The probability of leaving any other
-                     state must exceed 1e-9; rows must sum to 1 within the same tolerance
+    P                (states, actions, states) transition probabilities. A state that no action leaves and that
+                     has no rewards is terminal: entering it ends the episode. The probability of leaving any
+                     other state must exceed 1e-9; rows must sum to 1 within the same tolerance
     R                rewards: (states, actions, states), or (states, actions), or one number; up to 1e50
     discount         a number in [0, 1], or one per state: the continuation discount into it. Discounts into
                      terminals are always 0
-    behaviour        (states, actions) probabilities of the policy that acts
-    target           (states, actions) probabilities of the policy to evaluate; default behaviour
+    behaviour        (states, actions) probabilities of the behaviour policy
+    target           (states, actions) probabilities of the policy to evaluate; default `behaviour`
     start            (states,) distribution of initial states, or one state; default uniform over non-terminals
     features         (states, p) or (non-terminal states, p), dense or SciPy sparse; default one-hot
     initial_weights  (p,) default 0
@@ -102,7 +102,7 @@ def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.nd
 
 
 def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarray:
-    """Return a distribution over all states: as given, at one state, or uniform."""
+    """Return the distribution of initial states: as given, one state, or uniform over non-terminals."""
     if start is None:
         return ~terminal / max(1, (~terminal).sum())
     array = table(task, "start", start)
@@ -121,7 +121,7 @@ def reachable(state: Integers, action: Integers, next_state: Integers, behaviour
 
 
 def left_out(why: str, missing: Booleans) -> tuple[str, ...]:
-    """Return the note on omitted states, if there are any."""
+    """Return a note on omitted states, or no note if there are none."""
     if not missing.any():
         return ()
     states = np.flatnonzero(missing)

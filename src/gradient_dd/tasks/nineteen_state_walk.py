@@ -1,8 +1,8 @@
 """The 19-state walk: on-policy and tabular, the standard task for studying λ.
 
-Table      from each state left or right; reward −1 into the left terminal, +1 into the right one, else 0
+Table      from each state left or right; reward −1 into the left terminal, +1 into the right terminal, else 0
 Start      the centre
-Policies   behaviour = target: both actions with ½
+Policies   behaviour = target: both actions with probability ½
 Discount   1, so that the values are −0.9, −0.8, …, 0.9
 Features   one per state
 Weights    0

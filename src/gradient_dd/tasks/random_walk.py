@@ -1,10 +1,10 @@
-"""The random walk of the paper: m states in a row, a terminal at each end.
+"""The random walk of the paper: m states in a row with a terminal at each end.
 
 Table      from each state left or right with probability ½; reward 1 into the right terminal, else 0
 Start      the centre; for even m the upper of the two middle states, S_{m/2+1}
 Policies   behaviour = target: both actions with probability ½
 Discount   1, since the paper gives the true values as i/(m+1)
-Features   "tabular": one per state. "linear": one for every fourth state, interpolated between
+Features   "tabular": one per state. "linear": one for every fourth state, interpolated in between
 Weights    0.5, so that every value starts at 0.5
 """
 
@@ -55,7 +55,7 @@ def walk(
 ) -> Task:
     """Make a walk with one state per row of features and reward 1 at the right end.
 
-    It starts at the centre unless `parameters` has another `start`.
+    Episodes start at the centre, unless `parameters` has a `start`.
     """
     m, p = features.shape
     state, action = np.repeat(np.arange(1, m + 1), 2), np.tile([0, 1], m)

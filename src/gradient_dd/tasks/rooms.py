@@ -25,7 +25,7 @@ STEPS = {"up": (0, 1), "down": (0, -1), "right": (1, 0), "left": (-1, 0)}
 ROOMS = (((0, 4), (0, 4)), ((0, 4), (6, 10)), ((6, 10), (5, 10)), ((6, 10), (0, 3)))  # ranges of x and y
 HALLWAYS = ((5, 1), (1, 5), (5, 8), (8, 4))
 QUESTIONS = ((0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 3), (3, 3), (3, 0))  # room, hallway to reach
-PUSHED = {(1, 1): "left", (1, 8): "left", (8, 1): "right", (8, 8): "right"}  # by the high-variance behaviour policy
+PUSHED = {(1, 1): "left", (1, 8): "left", (8, 1): "right", (8, 8): "right"}  # likely with variance="high"
 DISCOUNT = 0.9
 CELLS = sorted(
     {(x, y) for (left, right), (low, high) in ROOMS for x in range(left, right + 1) for y in range(low, high + 1)}
@@ -65,7 +65,7 @@ def rooms(question: int = 0, variance: str = "low") -> Task:
 
 
 def shortest_way(table: np.ndarray, goal: int, interest: np.ndarray, behaviour: np.ndarray) -> np.ndarray:
-    """Return the policy that takes a shortest path to the goal, ties broken evenly; elsewhere the behaviour."""
+    """Return the policy that takes a shortest path to the goal, ties broken evenly; elsewhere the behaviour policy."""
     distance = np.full(len(table), np.inf)
     distance[goal] = 0
     for _ in range(len(table)):

@@ -5,7 +5,7 @@ true values, the visits, the matrices and every error measure are derived from t
 
 Several tasks can ask different questions about one stream. They share the table and the behaviour policy, and each has
 its own target policy, discount, cumulant and interest. A learner skips steps from states without interest. The
-discount into such a state must be 0, so skipping loses nothing.
+discount into such a state must be 0, so no information is lost.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Outcomes(NamedTuple):
 
 
 class OutcomeColumns(NamedTuple):
-    """The outcomes as a learner sees them. Rows number the non-terminal states; n means any terminal."""
+    """The outcomes as a learner sees them; `row` and `next_row` number non-terminal states, n is any terminal."""
 
     row: Integers
     next_row: Integers
@@ -50,10 +50,10 @@ class OutcomeColumns(NamedTuple):
 class Task:
     """A finite Markov decision process, a behaviour and a target policy, and features.
 
-    outcomes         possible transitions; a state without outcomes is terminal, entering it ends the episode
+    outcomes         possible transitions; a state without outcomes is terminal: entering it ends the episode
     discount         (states,) continuation discount into each state; 0 into a terminal
     start            (states,) distribution of the initial state of an episode
-    behaviour        (states, actions) probabilities of the policy that acts
+    behaviour        (states, actions) probabilities of the behaviour policy
     target           (states, actions) probabilities of the policy to evaluate
     feature_rows     (states, p) sparse; rows of terminals are never used
     initial_weights  (p,) w at the first step
@@ -93,7 +93,7 @@ class Task:
         return f"<Task {self}: {self.n_states} states, {self.n_features} features>"
 
     def _repr_html_(self) -> str:
-        ends = "episodes end" if self.episodic else "one endless run"
+        ends = "episodic" if self.episodic else "continuing"
         facts = {"states": self.n_states, "actions": self.n_actions, "features": self.n_features, "length": ends}
         return card(str(self), {**facts, "policies": self.policies, "notes": "\n".join(self.notes) or None})
 
@@ -104,19 +104,19 @@ class Task:
 
     @cached_property
     def terminal(self) -> Booleans:
-        """(states,) whether entering the state ends the episode."""
+        """Whether entering each state ends the episode, (states,)."""
         terminal = np.ones(len(self.start), dtype=bool)
         terminal[self.outcomes.state] = False
         return terminal
 
     @cached_property
     def states(self) -> Integers:
-        """(n,) the non-terminal states; every quantity "per state" below is in this order."""
+        """The non-terminal states, (n,); all arrays of shape (n, …) are in this order."""
         return np.flatnonzero(~self.terminal)
 
     @cached_property
     def row(self) -> Integers:
-        """(states,) the index of each state in `states`; n for a terminal."""
+        """The index of each state in `states`, (states,); n for a terminal."""
         row = np.full(len(self.start), self.n_states)
         row[self.states] = np.arange(self.n_states)
         return row
@@ -150,25 +150,25 @@ class Task:
 
     @cached_property
     def rho(self) -> Array:
-        """(states, actions) the importance ratios; 0 where the behaviour policy never acts."""
+        """The importance ratios, (states, actions); 0 for actions that the behaviour policy never takes."""
         if self.ratios is not None:
             return self.ratios
         return np.divide(self.target, self.behaviour, out=np.zeros_like(self.target), where=self.behaviour > 0)
 
     @property
     def rewards(self) -> Array:
-        """(outcomes,) the rewards a learner sees: the cumulant, or the rewards of the table."""
+        """The rewards that a learner sees, (outcomes,): the cumulant, or the rewards of the table."""
         return self.outcomes.reward if self.cumulant is None else self.cumulant
 
     @cached_property
     def active(self) -> Booleans:
-        """(outcomes,) whether a learner sees the outcome, because its state is of interest."""
+        """Whether a learner sees each outcome, (outcomes,): whether its state has interest."""
         state = self.outcomes.state
         return np.ones(len(state), bool) if self.interest is None else self.interest[state] > 0
 
     @cached_property
     def action_probabilities(self) -> tuple[Array, Array]:
-        """π and μ of the action of each outcome, (outcomes,) each."""
+        """The probabilities π and μ of the action of each outcome, (outcomes,) each."""
         taken = self.outcomes.state, self.outcomes.action
         return frozen(self.target[taken]), frozen(self.behaviour[taken])
 
@@ -187,7 +187,7 @@ class Task:
 
     @cached_property
     def digest(self) -> str:
-        """Fingerprint of the dynamics: tasks that share it share their trajectories.
+        """A fingerprint of the dynamics; tasks with the same digest share their trajectories.
 
         It ignores features, ratios, discount, target policy, cumulant, interest and initial weights, so that two
         variants of a task, two feature sets, or two questions are compared on the same transitions.
@@ -199,7 +199,7 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """Fingerprint of all tables: two tasks with the same key give the same results."""
+        """A fingerprint of all tables; tasks with the same key give the same results."""
         features, ratios = self.feature_rows, [] if self.ratios is None else [self.ratios]
         arrays = [self.discount, self.target, self.initial_weights, features.data, features.indices, features.indptr]
         question = {"cumulant": self.cumulant, "interest": self.interest, "goal": self.goal}
@@ -220,18 +220,18 @@ class Task:
 
     @cached_property
     def P(self) -> Array:
-        """(n, n) transition probabilities among non-terminal states under the target policy."""
-        check_memory(f"P of {self}, dense,", 8 * self.n_states**2, "task.chain(task.target) gives it sparse.")
+        """The transition probabilities between non-terminal states under the target policy, (n, n)."""
+        check_memory(f"P of {self}, dense,", 8 * self.n_states**2, "Use task.chain(task.target).")
         return frozen(self.chain(self.target)[0].toarray())
 
     @cached_property
     def r(self) -> Array:
-        """(n,) expected reward on leaving each state under the target policy."""
+        """The expected reward on leaving each state under the target policy, (n,)."""
         return frozen(self.chain(self.target)[1])
 
     @cached_property
     def true_values(self) -> Array:
-        """(n,) V of the target policy, or `goal` if given."""
+        """The values V of the target policy, (n,), or `goal` if given."""
         if self.goal is not None:
             return self.goal
         (P, r), discount = self.chain(self.target), self.discount[self.states]
@@ -240,7 +240,7 @@ class Task:
 
     @cached_property
     def visits(self) -> Array:
-        """(n,) d: the share of visits to each state under the behaviour policy; 0 for states without interest."""
+        """The share d of visits to each state under the behaviour policy, (n,); 0 for states without interest."""
         if self.episodic:
             d = self._episode_visits
         else:
@@ -253,7 +253,7 @@ class Task:
 
     @cached_property
     def expected_length(self) -> float:
-        """Expected number of steps of an episode under the behaviour policy; infinite in a continuing task."""
+        """The expected steps of an episode under the behaviour policy; infinite in a continuing task."""
         return float(self._episode_visits.sum()) if self.episodic else float("inf")
 
     @cached_property
@@ -265,25 +265,25 @@ class Task:
 
     @cached_property
     def sparse_features(self) -> sp.csr_matrix:
-        """(n, p) feature rows of the non-terminal states."""
+        """The feature rows of the non-terminal states, (n, p)."""
         rows = self.feature_rows[self.states]
         frozen(rows.data)
         return rows
 
     @cached_property
     def features(self) -> Array:
-        """(n, p) the same, dense: X."""
+        """The features X of the non-terminal states as a dense array, (n, p)."""
         check_memory(f"Features of {self}, dense,", 8 * self.n_states * self.n_features, "Use task.sparse_features.")
         return frozen(self.sparse_features.toarray())
 
     @cached_property
     def row_features(self) -> sp.csr_matrix:
-        """(n + 1, p) the sparse rows that `transitions` refers to; the last row is zero, for all terminals."""
+        """The sparse rows that `transitions` refers to, (n + 1, p); the last row, for all terminals, is zero."""
         return sp.vstack([self.sparse_features, sp.csr_matrix((1, self.n_features))], format="csr")
 
     @cached_property
     def moments(self) -> exact.Moments:
-        """A, b, C. Explicit `ratios` replace the target policy's in every E[ρ …]."""
+        """The matrices A, b and C; explicit `ratios` replace target / behaviour in every E[ρ …]."""
         check_memory(f"A and C of {self}", 16 * self.n_features**2, "Choose fewer features.")
         weight = self.target if self.ratios is None else self.behaviour * self.ratios
         P, r = self.chain(weight)
@@ -294,7 +294,7 @@ class Task:
 
     @cached_property
     def fixed_point(self) -> Array:
-        """(p,) the TD fixed point w*, with minimum norm if it is not unique."""
+        """The TD fixed point w*, (p,), with minimum norm if it is not unique."""
         return frozen(exact.fixed_point(self.moments.A, self.moments.b))
 
     def check_asked_everywhere(self, reader: str) -> None:
@@ -304,7 +304,7 @@ class Task:
             raise bad_request(f"The task of {reader}", "ask its question in every state", got)
 
     def rmsve(self, w: Array) -> float:
-        """Return the root mean squared error of the values of w."""
+        """Return the root mean squared error of the values of w, weighted by `visits`."""
         return exact.rmsve(w, self.sparse_features, self.true_values, self.visits)
 
 

@@ -1,4 +1,4 @@
-"""Checks of a task, made once when it is built; each violation is one sentence."""
+"""Checks of a task, which run once when it is built; each error is one sentence."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 States = NDArray[np.integer]
 WHOLE = ("state", "action", "next_state")  # the columns of outcomes that number states and actions
 
-TOLERANCE = 1e-9  # on sums of probabilities; a state is left with a higher probability, or never
-MOST_STEPS = 1e12  # expected until the end; exact values and visits then have at least four digits
-OUTCOME_BYTES, STATE_BYTES = 120, 600  # measured memory while a task is built and solved
+TOLERANCE = 1e-9  # for sums of probabilities; the probability of leaving a state is 0 or larger than this
+MOST_STEPS = 1e12  # maximum expected steps; exact values and visits then have at least four correct digits
+OUTCOME_BYTES, STATE_BYTES = 120, 600  # measured memory to build and solve a task
 
 
 def broken(task: "Task", what: str, rule: str, got: Any, hint: str = "") -> BadRequestError:
@@ -27,13 +27,13 @@ def broken(task: "Task", what: str, rule: str, got: Any, hint: str = "") -> BadR
 
 
 def check_size(name: str, states: int, outcomes: int) -> None:
-    """Raise if a table with so many outcomes would not fit in memory."""
+    """Raise if a table of this size would not fit in memory."""
     size = OUTCOME_BYTES * outcomes + STATE_BYTES * states
     check_memory(f"The table of {name}, {show(states)} states,", size, "Make it smaller.")
 
 
 def check_table(task: "Task") -> None:
-    """Raise unless shapes agree, numbers are numbers and probabilities are probabilities."""
+    """Raise unless all shapes, numbers and probabilities are valid."""
     check_arrays(task)
     states, features = len(task.start), task.feature_rows.shape[1]
     actions = task.behaviour.shape[1] if task.behaviour.ndim == 2 else 0
@@ -92,7 +92,7 @@ def check_arrays(task: "Task") -> None:
 
 
 def check_interest(task: "Task") -> None:
-    """Raise unless interest is 0 or 1, is 1 somewhere, and no state with interest 0 is bootstrapped from."""
+    """Raise unless interest is 0 or 1, is 1 in some state, and the discount into states without interest is 0."""
     if task.interest is None:
         return
     wrong = (task.interest != 0) & (task.interest != 1)
@@ -111,7 +111,7 @@ def check_outcomes(task: "Task") -> None:
     outcome, (states, actions) = task.outcomes, task.behaviour.shape
     shapes = {column.shape for column in outcome}
     if len(shapes) > 1 or outcome.state.ndim != 1:
-        raise broken(task, "the columns of the outcomes", "have one length", sorted(shapes))
+        raise broken(task, "the columns of the outcomes", "have the same length", sorted(shapes))
     for name, count in zip(WHOLE, (states, actions, states), strict=True):
         column = getattr(outcome, name)
         if ((column < 0) | (column >= count)).any():
@@ -142,7 +142,7 @@ def check_probabilities(task: "Task") -> None:
     leaves = np.where(outcome.state == outcome.next_state, 0.0, outcome.probability)
     leaving = np.bincount(outcome.state, leaves, minlength=len(task.start))
     seldom = np.flatnonzero((leaving > 0) & (leaving <= TOLERANCE))
-    if len(seldom):  # it may be a mistyped terminal
+    if len(seldom):  # probably a mistyped terminal
         rule = f"be left with a probability above {TOLERANCE:g}, or never"
         raise broken(task, f"state {seldom[0]}", rule, leaving[seldom[0]])
     start = task.start
@@ -196,7 +196,7 @@ def leaks(P: sp.csr_matrix) -> States:
 
 
 def reached(P: sp.csr_matrix, sources: States) -> States:
-    """Return the states that can be reached from `sources`, these included."""
+    """Return the states that can be reached from `sources`, including `sources`."""
     n = P.shape[0]
     edge = sp.csr_matrix((np.ones(len(sources)), (np.zeros(len(sources), int), sources)), shape=(1, n))
     graph = sp.bmat([[P, None], [edge, sp.csr_matrix((1, 1))]], format="csr")

@@ -37,7 +37,7 @@ CONTRACTS: tuple[Contract, ...] = (
 def check_learner(rule: str | Rule) -> list[str]:
     """Run every contract on a rule or named learner; return a sentence for each contract that does not apply.
 
-    AssertionError says which contract the rule violates, and how. A rule with a mean update, `expected`, is checked
+    The AssertionError says which contract the rule violates, and how. A rule with a mean update, `expected`, is checked
     term by term. Without it, the contracts detect a wrong sign or a missing ratio only if it moves the fixed point or
     makes the mean unstable, and the returned list says so. A rule that is not affine in its weights, such as a Huber
     rule, has no mean update; declare affine=False, and the list says which contracts do not apply.

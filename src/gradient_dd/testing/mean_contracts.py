@@ -1,14 +1,14 @@
 """Contracts about the mean update: its equation, its fixed point and its stability.
 
-The mean is over the transitions of a task, and each trace is at its mean, exactly. Along a trajectory in its steady
-state, with o' the outcome before o, the mean of a trace is
+The mean is over the transitions of a task, with the exact mean of each trace. Along a trajectory in its steady state,
+where o' is the outcome before o, the mean of a trace is
 
     E[z | o] = Σ_o' P(o' | o) decay(o', o) E[z | o'] + E[gain | o] x(o),    P(o' | o) = p(o') / d(s)  if o' enters s,
 
-where p is the frequency of an outcome. The rest to 1 is the share of episodes that start in s, where `before` is 0.
+where p is the frequency of an outcome. The remaining probability is that of an episode start, where `before` is 0.
 This is a linear system with one unknown vector for each outcome. The numbers in the memory of a trace, such as F of the
 emphatic learners, are affine in their old values and solve a system of the same type. Traces that depend on themselves
-(true-online TD) are refused. Updates that are not linear in z (PGTD2) do not have their mean at the mean trace.
+(true-online TD) raise an error. Updates that are not linear in z (PGTD2) do not have their mean at the mean trace.
 """
 
 from collections.abc import Callable
@@ -75,8 +75,8 @@ def expected_move(
 ) -> tuple[Array, Array]:
     """Return the change of w and of η averaged over all transitions of a task, (p,) each.
 
-    Transitions have their weights under independent draws, d(s) μ(a|s) P(s'|s,a), and traces their mean along the
-    trajectories that lead there. The metric of a natural rule is C.
+    Transitions have the weights of independent draws, d(s) μ(a|s) P(s'|s,a), and traces have their mean over the
+    trajectories that lead to the transition. The metric of a natural rule is C.
     """
     setting = rule.setting(rho_mode=rho_mode, **values)
     w_move, eta_move = mean_move(setting, samples(task, setting), w, eta, w_prev)
@@ -86,7 +86,7 @@ def expected_move(
 def task_matrices(task: Task, setting: Setting) -> dict[str, Array]:
     """Return the matrices of TERMS for a task and the setting's traces.
 
-    Without a trace and for the trace z ← ρ (γ λ z + x) they come from the table; others from the mean traces.
+    Without a trace and for z ← ρ (γ λ z + x) they come from the table, for other traces from the mean traces.
     """
     rule, (A, b, C) = setting.rule, task.moments
     X, discount, D = task.features, task.discount[task.states], task.visits[:, None]
@@ -136,13 +136,13 @@ def stated_move(
     return returned if rule.has_eta else (*returned, np.zeros_like(w))
 
 
-PRECISION = 1e-10  # relative difference of two sums of the same terms
+PRECISION = 1e-10  # maximum relative difference of two sums of the same terms
 LARGE_ZETA = 100.0  # η then follows w closely on the harsh tasks, as two-time-scale theory requires
 
 
 @for_each_form
 def moves_as_it_states(rule: Rule) -> str | None:
-    """On every single transition the step moves the weights as `expected` says.
+    """Check on single transitions that the step moves the weights as `expected` states.
 
     With the matrices of one transition as A, b, B and C, i.e. z (x − γx')ᵀ, r z, γ (1 − λ) x'zᵀ and x xᵀ, `expected`
     is the update of that transition; without a trace z is ρ x. This checks the sign, the step size and the ratio of
@@ -172,12 +172,12 @@ def moves_as_it_states(rule: Rule) -> str | None:
 
 @for_each_form
 def moves_on_average_as_it_states(rule: Rule) -> None:
-    """On off-policy tasks the mean of the sampled updates is `expected`, wherever w, η and w_prev are.
+    """Check on off-policy tasks that the mean of the sampled updates is `expected`, for random w, η and w_prev.
 
     Here A, b, B and C come from the tables of the tasks. Both placements of ρ have this mean, because E[ρ|s] = 1.
     """
     if rule.expected is None or rule.uses_sample_twice:
-        return  # `moves_as_it_states` reports this; or the mean is over two independent draws
+        return  # `moves_as_it_states` reports a missing `expected`; the other mean is over two independent draws
     rng = np.random.default_rng(1)
     for which in (*HARSH_TASKS, (0, True)):
         task = harsh_task(*which)
@@ -208,7 +208,7 @@ def random_setting(rule: Rule, rng: np.random.Generator, rho_mode: str = "R") ->
 
 @for_each_form
 def rests_at_the_fixed_point(rule: Rule) -> None:
-    """At w*, η = 0 and w_prev = w* the expected update is zero, if the rule has the TD fixed point.
+    """Check that the expected update is zero at w*, η = 0 and w_prev = w*, if the rule has the TD fixed point.
 
     With a trace w* solves E[δ z] = 0, or E[ρ δ z] = 0 if the trace excludes the current ρ.
     """
@@ -227,13 +227,13 @@ def rests_at_the_fixed_point(rule: Rule) -> None:
 
 @for_each_form
 def is_stable_on_policy(rule: Rule) -> str | None:
-    """On-policy, where even TD is stable, the mean update with a small step size is stable."""
+    """Check that the mean update with a small step size is stable on-policy, where even TD is stable."""
     return check_stability(rule, on_policy=True, alpha=1e-3)
 
 
 @for_each_form
 def is_stable_off_policy(rule: Rule) -> str | None:
-    """Off-policy, where TD is not stable, the mean update is stable with a small alpha and a large zeta.
+    """Check that the mean update is stable off-policy, where TD is not, with a small alpha and a large zeta.
 
     Only rules with `stable_off_policy` promise this.
     """
@@ -290,7 +290,7 @@ def mean_radius(rule: Rule, task: Task, mode: str, values: dict[str, float]) -> 
 
 
 def sample_move(setting: Setting, sample: Sample, w: Array, eta: Array, w_prev: Array) -> tuple[Array, Array]:
-    """Return by how much one transition moves w and η, (p,) each; without the M⁻¹ of a natural rule."""
+    """Return the changes of w and η from one transition, (p,) each; without the M⁻¹ of a natural rule."""
     setting.rule.check_known("The mean update", KNOWN_SIGNALS, KNOWN_MOVES)
     x, _, _, x_next, _, z, _ = sample
     move = setting.rule.coefficients(signals_of(setting, 1.0, sample, w, eta, w - w_prev))
@@ -327,8 +327,8 @@ def outcome_weights(task: Task) -> Array:
 
 
 def mean_traces(task: Task, setting: Setting) -> dict[str, Array]:
-    """Return E[z | outcome] of every trace of a setting, (outcomes, p) each; 0 for outcomes that never happen."""
-    check_memory(f"The mean traces of {task}", 32 * len(task.outcomes.state) ** 2, "Take a task with fewer outcomes.")
+    """Return E[z | outcome] of every trace of a setting, (outcomes, p) each; 0 for outcomes that never occur."""
+    check_memory(f"The mean traces of {task}", 32 * len(task.outcomes.state) ** 2, "Use a task with fewer outcomes.")
     return {trace.name: mean_trace(task, setting, trace) for trace in setting.rule.traces}
 
 
@@ -336,7 +336,7 @@ def mean_trace(task: Task, setting: Setting, trace: Trace) -> Array:
     """Return E[z | outcome] of one trace."""
     if "x_trace" in trace.arguments:
         what = f"The trace of {setting.rule.name}"
-        words = "not depend on itself, or its mean does not follow a linear equation"
+        words = "not depend on itself, because its mean would not solve a linear equation"
         raise bad_request(what, words, Unquoted("'x_trace'"))
     row, next_row, _, discount, rho, _ = task.transitions
     (pi, mu), weight = task.action_probabilities, outcome_weights(task)

@@ -1,4 +1,4 @@
-"""Contracts about the step: a pure function of scalars, uses everything it declares, equal in all engines."""
+"""Contracts about the step: it is pure, uses everything that the rule declares, and is equal in all engines."""
 
 from collections.abc import Iterator
 from math import inf
@@ -25,7 +25,7 @@ TOLERANCE = 1e-12
 
 
 def random_signals(rule: Rule, arguments: tuple[str, ...]) -> list[dict[str, float]]:
-    """Return a value for each argument, DRAWS times; only ratios and parameters are above 1."""
+    """Return DRAWS sets of random arguments; of the positive ones, only ratios and parameters exceed 1."""
     rng = np.random.default_rng(0)
     free = {parameter.name for parameter in rule.parameters if parameter.high == inf} - {"alpha", "zeta"}
 
@@ -38,7 +38,7 @@ def random_signals(rule: Rule, arguments: tuple[str, ...]) -> list[dict[str, flo
 
 @for_each_form
 def is_a_pure_function(rule: Rule) -> None:
-    """The same inputs give the same outputs, one for each move."""
+    """Check that the same inputs give the same outputs, one for each move."""
     draws = random_signals(rule, rule.arguments)
     first, second = ([rule.step(**draw) for draw in order] for order in (draws, draws[::-1]))
     assert first == second[::-1], f"{rule.name} keeps state: its step returns different numbers when called again"
@@ -47,7 +47,7 @@ def is_a_pure_function(rule: Rule) -> None:
 
 @for_each_form
 def uses_all_it_declares(rule: Rule) -> None:
-    """Every parameter is used, every argument has an effect, and every move is non-zero somewhere."""
+    """Check that every parameter is used, every argument has an effect, and every move is sometimes non-zero."""
     arguments = {*rule.arguments, *rule.trace_arguments} | ({"zeta"} if "beta" in rule.arguments else set())
     for parameter in rule.parameters:
         used = rule.natural if parameter.shared else parameter.name in arguments
@@ -65,7 +65,7 @@ def uses_all_it_declares(rule: Rule) -> None:
 
 @for_each_form
 def keeps_to_its_step_sizes(rule: Rule) -> None:
-    """With alpha = 0 a w at rest does not move; with beta = 0 η does not move."""
+    """Check that alpha = 0 keeps w fixed, if w did not change before, and that beta = 0 keeps η fixed."""
     for step_size, still, weights in (("alpha", {"x_change": 0.0}, "w"), ("beta", {}, "eta")):
         for draw in random_signals(rule, rule.arguments):
             at_rest = {step_size: 0.0} | still
@@ -77,7 +77,7 @@ def keeps_to_its_step_sizes(rule: Rule) -> None:
 
 @for_each_form
 def never_looks_past_the_end(rule: Rule) -> None:
-    """With discount = 0 an episode has ended, and w does not move along x'."""
+    """Check that neither w nor η moves along x' with discount = 0, where an episode has ended."""
     for draw in random_signals(rule, rule.arguments):
         moves = rule.coefficients({name: 0.0 if name == "discount" else value for name, value in draw.items()})
         for weights in ("w", "eta"):
@@ -88,7 +88,7 @@ def never_looks_past_the_end(rule: Rule) -> None:
 
 @for_each_form
 def stands_still_with_step_size_zero(rule: Rule) -> None:
-    """With a schedule of zeros nothing changes, for any data."""
+    """Check that w and η do not change with a schedule of zeros."""
     task, still = tasks.random_mdp(seed=4), schedules.Schedule(lambda n: 0.0)
     values: dict[str, Any] = {**away_from_zero(rule)}
     left = reference.run(task, rule, steps=50, schedule=still, **values)
@@ -101,7 +101,7 @@ def stands_still_with_step_size_zero(rule: Rule) -> None:
 
 @for_each_form
 def treats_sparse_as_dense(rule: Rule) -> None:
-    """`Learner` computes the reference engine's weights from dense and from sparse features."""
+    """Check that `Learner` computes the reference engine's weights from dense and from sparse features."""
     for task in (tasks.boyan_chain(4), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
         for rho_mode in modes(rule):
             setting = rule.setting(rho_mode, **away_from_zero(rule) | {"alpha": 0.01})
@@ -117,17 +117,17 @@ def treats_sparse_as_dense(rule: Rule) -> None:
 
 
 def joins_its_forms(rule: Rule) -> None:
-    """With lam = 0 the form along the trace computes the weights of the form without a trace."""
+    """Check that the form along the trace computes the weights of the form without a trace if lam = 0."""
     if len(rule.forms) == 1:
         return
     for task in (tasks.random_walk(5), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
         wanted, got = (follow(task, form.setting(rule.traced.rho_mode, alpha=0.01)) for form in rule.forms)
-        assert_same_weights(got, wanted, f"{rule.name} on {task}, with a trace and lam = 0, against without")
+        assert_same_weights(got, wanted, f"{rule.name} on {task}, with a trace and lam = 0, against no trace")
 
 
 @for_each_form
 def runs_alike_in_both_engines(rule: Rule) -> None:
-    """The lane engine, compiled from the same step, computes the reference engine's weights and errors."""
+    """Check that the lane engine, compiled from the same step, computes the reference engine's results."""
     for task, horizon in (
         (tasks.random_walk(5), Horizon(episodes=120)),
         (tasks.baird(5), Horizon(steps=500, every=100)),
@@ -137,7 +137,7 @@ def runs_alike_in_both_engines(rule: Rule) -> None:
 
 
 def follow(task: Task, setting: Setting) -> Weights:
-    """Return the reference engine's weights after some steps."""
+    """Return the reference engine's weights after 300 steps."""
     weights = Weights(setting, task.initial_weights)
     for step in steps_of(task, list(task.row_features.toarray())):
         weights.advance(setting, 1.0, *step)
@@ -190,4 +190,4 @@ def assert_close(got: Array, wanted: Array, what: str) -> None:
     """Raise unless two vectors agree to a relative 1e-12."""
     scale = max(1e-3, float(np.abs(wanted).max()))  # below 0.001 rounding errors of the sums dominate
     gap = float(np.abs(got - wanted).max()) / scale
-    assert gap <= TOLERANCE, f"{what}: differ by {gap:.3g} relative"
+    assert gap <= TOLERANCE, f"{what}: the relative difference is {gap:.3g}"

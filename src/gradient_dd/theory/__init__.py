@@ -1,7 +1,7 @@
-"""Theory you can run: what the equations imply for a learner on a task, and advice from pilot runs.
+"""Executable theory: consequences of the equations for a learner on a task, and advice from pilot runs.
 
-Everything is exact except `advice` and `analysis`, which run learners on a task to find good parameters. The compiler
-is loaded when they run something.
+Everything is exact except `advice` and `analysis`, which run learners on a task to find good parameters. Only these
+runs load the compiler.
 """
 
 from gradient_dd.theory.advice import Advice, advise

@@ -1,17 +1,17 @@
-"""Advice for a task: which learner, with which parameters, for a horizon and a schedule.
+"""Advice for a task: a learner and its parameters for a horizon and a schedule.
 
 The search tries settings of several learners within one budget:
 
-    scout    every coarse point, on the whole horizon if that is cheap, else on a sixteenth of it. A short run
-             favours large step sizes: the best alpha of a long run is between a sixteenth of the best here and twice it
+    scout    every coarse point, on the whole horizon if that is cheap, else on a sixteenth of it. A short run favours
+             large step sizes: the best alpha of a long run is between 1/16 and 2 times the best alpha of the scout
     full     the remaining points, on the whole horizon
     refine   the best points and their neighbours, at half the distance, then a quarter, on more runs
     judge    the best point of each learner that can still win, on separate runs, which give the predicted errors
 
-Above some alpha rare runs diverge, too rare to occur in every pilot. So the judge also runs each point with larger and
-smaller step sizes, and takes a smaller alpha if the error rises steeply above the selected one and this costs little.
+Above some alpha a few runs diverge, too few to occur in every pilot. The judge therefore also runs each point with a
+larger and a smaller alpha. It takes the smaller one if that costs little and the error rises steeply at the larger one.
 
-All points of a stage run on the same runs, and no two stages share a run. The budget counts estimated core-seconds
+All points of a stage use the same runs, and no two stages share a run. The budget counts estimated core-seconds
 instead of measured time, so the same call gives the same advice on every machine. A horizon that is too long for the
 budget is cut, and the advice is for the shorter run.
 """
@@ -34,18 +34,18 @@ from gradient_dd.theory.dynamics import checked
 from gradient_dd.theory.pilot import Point, PointErrors, TaskPilot, expected_steps, part_of, spaces_of
 
 MEASURES = ("mean_error", "last100")
-TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # unless others are named
-POINTS = 2000  # errors taken in a run that is counted in steps, about
-TYPICAL, CUT = 150, 0.2  # a horizon is long enough if a run of 150 settings takes this share of the budget,
-TOO_LONG = 1.5  # and a horizon longer by this factor is cut to it
-NOT_TRIED = "not among the learners to try"
+TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # by default
+POINTS = 2000  # approximate number of errors recorded in a run that is counted in steps
+TYPICAL, CUT = 150, 0.2  # a run of 150 settings may take this share of the budget;
+TOO_LONG = 1.5  # a horizon longer by this factor is cut
+NOT_TRIED = "not tried"
 DIVERGED = "diverged with every setting that was tried"
 BUDGET = 6.5  # core seconds
 SHORT = 16  # if the whole horizon is too long, a scout runs this fraction of it
-SHARES = {"scout": 0.2, "full": 0.2, "refine": 0.25, "judge": 0.25}  # of the budget, for a stage
+SHARES = {"scout": 0.2, "full": 0.2, "refine": 0.25, "judge": 0.25}  # share of the budget for each stage
 RUNS = {"scout": (1, 4), "full": (1, 4), "refine": (2, 32), "judge": (4, 64)}  # minimum and maximum
-LINES = 2  # per learner that are refined
-DISTANCES = (0.5, 0.25)  # to the neighbours, by refinement: octaves of alpha, and half as many of the others
+LINES = 2  # refined per learner
+DISTANCES = (0.5, 0.25)  # to the neighbours, by refinement: octaves of alpha, and half as many of each other parameter
 HOPELESS = 3.0  # a line whose best error exceeds the best of all by this factor is dropped
 CLOSE = 1.5  # a learner whose best error is within this factor of the best of all can still win
 ALIKE = 1.02  # among learners whose errors are within this factor, the fewest parameters win
@@ -54,7 +54,7 @@ STEEP = 2.0  # the error rises steeply if it rises by this factor at the next la
 LITTLE = 1.15  # and a smaller alpha costs little if it raises the error by at most this factor
 
 
-OnProgress = Callable[[str, float], None]  # the next stage, and the share of all stages that is done
+OnProgress = Callable[[str, float], None]  # the next stage, and the share of all stages completed
 Stage = dict[Point, PointErrors]
 
 
@@ -86,7 +86,7 @@ class AdviceSearch:
         return self.best_of_lines(self.run("full", (point.moved(k) for point in lines for k in octaves)))
 
     def judge(self, finalists: list[PointErrors]) -> PointErrors:
-        """Return the best finalist over its previous and separate runs; among equals, the simplest."""
+        """Return the best finalist over its previous and its separate runs; of several about equal, the simplest."""
         stage = self.run("judge", (row.point.moved(step) for row in finalists for step in (0, BESIDE, -BESIDE)))
         errors = {}
         for old in finalists:
@@ -109,12 +109,12 @@ class AdviceSearch:
         return point.moved(-BESIDE) if prudent or not isfinite(here) else point
 
     def by_error(self, stage: Stage) -> list[PointErrors]:
-        """Return the rows of a stage that did not diverge, smallest error first, ties by the smaller alpha."""
+        """Return the rows of a stage that did not diverge, sorted by error and then by alpha."""
         finite = [row for row in stage.values() if isfinite(self.error(row))]
         return sorted(finite, key=lambda row: (self.error(row), row.point.places[0]))
 
     def best_of_lines(self, stage: Stage, several: bool = False) -> list[Point]:
-        """Return the best point of each line that is near the best and among the best lines of its learner.
+        """Return the best point of each line that is near the best line and among the best lines of its learner.
 
         With `several`, one of the two conditions is enough. The best line comes first.
         """
@@ -137,7 +137,7 @@ class AdviceSearch:
             return {}
         runs = self.affordable_runs(name, len(chosen), share)
         seconds = self.pilot.core_seconds(len(chosen), runs, share)
-        words = f", about {seconds:.1f} s of a core" if seconds >= 0.1 else ""
+        words = f", about {seconds:.1f} s of core time" if seconds >= 0.1 else ""
         done = min(self.stages_done / self.stages, 1.0)
         self.on_progress(f"{name}: {len(chosen)} settings, {runs} runs{words}", done)
         self.stages_done += 1
@@ -159,7 +159,7 @@ class AdviceSearch:
 def neighbours(point: Point, distance: float) -> list[Point]:
     """Return a point and its neighbours along each axis and along the diagonals of alpha and another axis.
 
-    The products ζα and κα matter, so a valley runs along a diagonal.
+    The products ζα and κα matter, so low errors lie along diagonals.
     """
     return [point, *(Point(point.space, places) for places in point.space.neighbours([point.places], distance))]
 
@@ -176,7 +176,7 @@ class PredictedError(NamedTuple):
 class TunedLearner:
     """The best setting found for a learner, and its predicted errors.
 
-    refined  False if the error on the scout was so large that the search stopped there
+    refined  False if the error in the first stages was too large for the setting to be refined
     curve    (runs, bins) errors along the pilot runs
     """
 
@@ -214,7 +214,7 @@ class Advice:
 
     @property
     def beats_standing_still(self) -> bool:
-        """Whether the advice has a smaller predicted error than the initial weights."""
+        """Whether the recommendation has a smaller predicted error than the initial weights."""
         return self.best is not None and self.error_of(self.best).mean < self.initial_error
 
     @property
@@ -252,7 +252,7 @@ def advise(
 
 
 def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnProgress, initial_error: float) -> Advice:
-    """Return the advice of a pilot, on a part of its horizon if the whole is too long for the budget."""
+    """Return the advice from a pilot, which runs a part of its horizon if the whole is too long for the budget."""
     one_of("'measure'", measure, MEASURES)
     budget = number("'budget'", "be a positive number of seconds", budget, low=0.0, positive=True)
     horizon, longer = pilot.horizon, pilot.core_seconds(TYPICAL) / (CUT * budget)
@@ -260,8 +260,8 @@ def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnPr
         pilot.horizon = part_of(horizon, longer)
     least = pilot.core_seconds(TYPICAL)
     if least > budget:  # one episode of some tasks has millions of steps
-        rule = f"take at most {budget:.0f} s of a core for {TYPICAL} settings and the shortest run"
-        hint = "Give a number of steps, not of episodes."
+        rule = f"take at most {budget:.0f} s of core time for {TYPICAL} settings and the shortest run"
+        hint = "Give a number of steps instead of episodes."
         raise bad_request("The pilot of the advice", rule, f"about {least:.0f} s", hint)
     search = AdviceSearch(pilot, measure, budget, on_progress)
     best, chosen, candidates = search.best(), None, []
@@ -277,7 +277,7 @@ def advise_with(pilot: TaskPilot, measure: str, budget: float, on_progress: OnPr
 
 
 def coarser(horizon: Horizon) -> Horizon:
-    """Return a horizon with about POINTS errors instead of one per step; a few last steps may be lost."""
+    """Return a horizon with about POINTS errors instead of one per step; a few of the last steps may be lost."""
     if horizon.steps is None or horizon.points <= POINTS:
         return horizon
     every = horizon.steps // POINTS

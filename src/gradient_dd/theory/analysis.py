@@ -21,14 +21,14 @@ from gradient_dd.theory.stability import SMALL, Complex, Limits, exact_limits, i
 Facts = dict[str, Any]
 Row = tuple[str, ...]
 Line = str | tuple[list[Row], Row]  # a sentence, or the rows and the head of a table
-EPISODES, STEPS = 10_000, 100_000  # of a run, unless the user says how long it is
-SECONDS_FOR_LIMITS = 1.5  # of this thread
+EPISODES, STEPS = 10_000, 100_000  # of a run, unless the user gives its length
+SECONDS_FOR_LIMITS = 1.5  # CPU time of this thread
 MOST_FEATURES = 500  # of a matrix whose eigenvalues are computed
-SECONDS_TO_COMPILE = 4  # about: two kernels, and starting up
+SECONDS_TO_COMPILE = 4  # about, for two kernels and startup
 HEAD = ("learner", "its best setting", "over the run", "at the end", "stable below", "safe below")
 WHEN = {"mean_error": "over the whole run", "last100": "at the end"}
 BARS = "▁▂▃▄▅▆▇█"
-COLUMNS = 40  # of the picture of the curve
+COLUMNS = 40  # of the bars that show the curve
 SHARES = (0.01, 0.1, 0.5, 1.0)  # of a run at which the error is printed
 
 
@@ -93,15 +93,15 @@ def analyse_task(
 ) -> Analysis:
     """Return advice for a task, the exact limits of alpha for each candidate, and the theorem's assumptions.
 
-    The search tries `learners` (the usual ones if empty) and `rules`. `on_progress` is called with the next stage and
-    the share of the work that is done.
+    The search tries `learners` (the default learners if empty) and `rules`. `on_progress` is called with the next stage
+    and the completed share of the work.
     """
     if episodes is None and steps is None:
         episodes, steps = (EPISODES, None) if task.episodic else (None, STEPS)
     horizon = Horizon(episodes=episodes, steps=steps)
     tried: list[str | Rule] = [*(learners or search.TRIED), *rules]
     seconds = search.BUDGET / (cpu_count() or 1) + SECONDS_TO_COMPILE
-    on_progress(f"a pilot on {task}: at most about {seconds:.0f} s", 0.0)
+    on_progress(f"pilot runs on {task}: at most about {seconds:.0f} s", 0.0)
     how: dict[str, Any] = {"sampling": sampling, "measure": measure, "learners": tried}
     advice = advise(task, horizon, schedule, **how, on_progress=on_progress)
     on_progress("exact limits, if they are quick to compute", 1.0)
@@ -125,9 +125,9 @@ def eigenvalues_of_A(task: Task) -> Complex | None:
 
 
 def td_sentence(modes: Complex | None) -> str:
-    """Return whether TD is stable in the mean, by the eigenvalues of A."""
+    """Return the stability of TD in the mean as text, from the eigenvalues of A."""
     if modes is None:
-        return "not judged: the eigenvalues of A would take too long to compute"
+        return "not analysed: the eigenvalues of A would take too long to compute"
     smallest = float(modes[0].real)
     if abs(smallest) <= 1e-12 * np.abs(modes).max():
         verdict = "of undecided stability: an eigenvalue of A is zero"
@@ -202,7 +202,7 @@ def advice_lines(found: Analysis) -> list[str]:
     if best is None:
         return ["Every setting that was tried diverged, so there is no advice. Check the features and the ratios."]
     words = f"{best.setting.rule.name} with {parameters(best.setting)}"
-    lines = [f"Take {words}."]
+    lines = [f"Use {words}."]
     if not advice.beats_standing_still:
         lines = [
             "No setting has a lower error than the initial weights: do not learn, or change the features.",
@@ -262,7 +262,7 @@ def notes(found: Analysis) -> list[str]:
     limits = [value for one in found.limits for value in (one.stable, one.safe)]
     lines = []
     if not all(one.refined for one in found.advice.candidates):
-        lines += ["*: far behind at the first look, so its setting was not refined."]
+        lines += ["*: error far above the best in the first stages, so the setting was not refined."]
     if any(value is not None for value in limits):
         lines += ["stable, safe: below this alpha the mean, and the mean square, converge with a constant step size."]
     if any(value is None for value in limits):

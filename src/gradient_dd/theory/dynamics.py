@@ -50,7 +50,7 @@ from gradient_dd.tasks.exact import inverse
 
 P = ParamSpec("P")
 R = TypeVar("R")
-TYPES: dict[str, tuple[type, str]] = {  # of the arguments of public functions
+TYPES: dict[str, tuple[type, str]] = {  # types of the arguments of public functions
     "task": (Task, "a Task, e.g. tasks.random_walk(20)"),
     "setting": (Setting, "a setting, e.g. LEARNERS['td'].setting(alpha=0.1)"),
     "horizon": (Horizon, "a Horizon, e.g. Horizon(steps=10_000)"),
@@ -58,13 +58,13 @@ TYPES: dict[str, tuple[type, str]] = {  # of the arguments of public functions
 LINEAR_SIGNALS = ("delta", "x_eta", "x_change")  # the signals that depend on the weights
 SIGNALS_OF_THEORY = ("alpha", "beta", "rho", "rho_x", "discount", *LINEAR_SIGNALS)
 DIRECTED_MOVES = ("w_x", "w_next", "eta_x")  # the moves along a feature vector
-PROBES = ((0.7, -1.3, 2.1), (-40.0, 30.0, -20.0), (1e6, 2e6, -3e6))  # signals that check affinity
-PRECISION = 1e-9  # of that check, relative
-POINTS = 200  # of a learning curve, by default
+PROBES = ((0.7, -1.3, 2.1), (-40.0, 30.0, -20.0), (1e6, 2e6, -3e6))  # signals that check that a rule is affine
+PRECISION = 1e-9  # relative precision of that check
+POINTS = 200  # default number of points of a learning curve
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a public function with checked arguments; numbers that overflow floats are a bad request too."""
+    """Return a public function that checks its arguments; numbers that overflow floats are a bad request too."""
     parameters = signature(function)
 
     @wraps(function)
@@ -85,10 +85,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             with np.errstate(all="ignore"):
                 return function(*bound.args, **bound.kwargs)
-        except (ArithmeticError, ValueError) as error:  # of NumPy too: a LinAlgError is a ValueError
+        except (ArithmeticError, ValueError) as error:  # including NumPy's: a LinAlgError is a ValueError
             if isinstance(error, GradientDDError):
                 raise
-            rule = "be of sizes that floats can compute with"
+            rule = "be within the range of floating-point arithmetic"
             raise bad_request(f"The numbers given to {function.__name__}", rule, Unquoted(error)) from None
 
     return entered
@@ -140,7 +140,7 @@ class SampleMaps:
         """Return the moves of every outcome, with alpha multiplied by `factor`.
 
         These are the slopes (moves, signals, outcomes) of DIRECTED_MOVES in LINEAR_SIGNALS, the constants
-        (moves, outcomes) at zero signals, and the shrinking (outcomes,) of η along itself.
+        (moves, outcomes) at zero signals, and the shrinkage (outcomes,) of η.
         """
         transitions = self.task.transitions
         pairs, which = np.unique(np.column_stack([transitions.rho, transitions.discount]), axis=0, return_inverse=True)
@@ -165,7 +165,7 @@ class SampleMaps:
         return sp.hstack([blocks.get(part, empty) for part in self.parts], format="csr")
 
     def _probe(self, factor: float, rho: float, discount: float) -> Array:
-        """Return (4, 4): for each directed move, then the shrink of η, its constant and its three slopes."""
+        """Return (4, 4): the constant and the three slopes of each directed move and of the shrinkage of η."""
         rule = self.setting.rule
         fixed = self.setting.signals(factor, rho) | {"discount": discount}
 
@@ -218,13 +218,13 @@ class MeanOperator:
         return sp.csr_matrix(sp.kron(self.flow, self.maps.carried) + self.moves(factor))
 
     def offsets(self, factor: float = 1.0) -> sp.csr_matrix:
-        """Return the part of m' that does not depend on m, as a sparse (groups × size, groups) matrix that p enters."""
+        """Return the matrix that multiplies p in m' = M m + offsets p, sparse (groups × size, groups)."""
         slopes, constants, _ = self.maps.coefficients(factor)
         moved = constants + slopes[:, 0] * self.maps.task.transitions.reward  # the reward enters with delta
         return sp.csr_matrix(self._directions @ sp.vstack([sp.diags(one) @ self._drawn for one in moved]))
 
     def generator(self, factor: float = 1.0) -> sp.csr_matrix:
-        """Return matrix − I. Terms with alpha are never added to 1, so small step sizes keep their digits."""
+        """Return matrix − I. Terms with alpha are never added to 1, so small step sizes keep their precision."""
         still = sp.kron(self.flow, self.maps.carried) - sp.identity(self._functionals.shape[1])
         return sp.csr_matrix(still + self.moves(factor))
 
@@ -269,7 +269,7 @@ def spread(rows: sp.csr_matrix, after: sp.csr_matrix) -> sp.csr_matrix:
 class ExpectedRun(NamedTuple):
     """The mean of all runs of a setting.
 
-    steps    (points,)
+    steps    (points,) numbers of steps
     weights  (points, p) E[w]
     errors   (points,) RMSVE of E[w], by convexity at most the mean RMSVE of runs, which includes their noise
     """

@@ -1,4 +1,4 @@
-"""Effective dynamics: along trajectories Gradient-DD is GTD2 with another matrix, between GTD2 and TD.
+"""Effective dynamics: along trajectories, Gradient-DD is GTD2 with a modified matrix, between GTD2 and TD.
 
 A step of Gradient-DD changes w by
 
@@ -9,19 +9,19 @@ Along a trajectory the x of a step, x⁺, is the x' of the step before, so x⁺�
 
     A_effᵀ = E[ρ (I − κα x⁺x⁺ᵀ) u xᵀ] = Aᵀ + κα (E[ρ γ x' x'ᵀx' xᵀ] − E[ρ x' x'ᵀx xᵀ])
 
-where x⁺ = x'; at the end of an episode x' is 0 and x⁺ belongs to the first state of the next one. To all orders, for a
-step size that goes to zero with κα fixed, the means by state V_s η = E[Δ/α 1{s}] converge to the solution of
+where x⁺ = x'; at the end of an episode x' is 0 and x⁺ belongs to the first state of the next episode. To all orders,
+if the step size goes to zero with κα fixed, the means by state V_s η = E[Δ/α 1{s}] converge to the solution of
 
     V_s' = Σ_{o: s→s'} q_o (d_s ρ u xᵀ − κα x xᵀ V_s),     A_effᵀ = Σ_s V_s
 
 On tabular tasks without self loops both are C − (1 − κα) E[ρ γ x' xᵀ]: the bootstrapped half of GTD2 is scaled by
-1 − κα. At κα = 1 it vanishes, w' = C η, and with η = C⁻¹(b − A w) that is TD. In the mean flow, with time n α,
+1 − κα. At κα = 1 it vanishes and w' = C η, which is TD if η = C⁻¹(b − A w). In the mean flow, with time n α,
 
     η' = ζ (b − A w − C η),     w' = A_effᵀ η
 
-GTD2 is κα = 0. Its flow is stable for any policies. TD's is not, and where it is not, Gradient-DD's flow becomes
-unstable at some κα‖x‖² < 1 on each of the first 30 of `diverging_mdps`, but not on Baird's counterexample.
-With independent draws κα changes only the speed, as long as κα λ(C) < 1.
+The flow of GTD2 (κα = 0) is stable for any policies. Where TD's flow is unstable, Gradient-DD's flow becomes unstable
+at some κα‖x‖² < 1 on each of the first 30 `diverging_mdps`, but not on Baird's counterexample. With independent draws
+κα changes only the speed, as long as κα λ(C) < 1.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ class Interpolation(NamedTuple):
     """The rates of the slowest modes of three mean flows, per unit of n α.
 
     kappa_alpha  (n,)
-    gtd2, td     do not depend on it
+    gtd2, td     the rates of GTD2 and TD, which do not depend on κα
     effective    (n,) Gradient-DD along trajectories; negative if the flow is unstable
     """
 
@@ -63,7 +63,7 @@ def effective_matrix(task: Task, alpha: float, kappa: float) -> Array:
 
 
 def averaged_flow(task: Task) -> Callable[[float], Array]:
-    """Return A_eff (p, p) as a function of κα, to all orders, for a step size that goes to zero with κα fixed.
+    """Return A_eff (p, p) as a function of κα, to all orders, in the limit of small step sizes with κα fixed.
 
     The changes Δ must converge, as they do if κα‖x‖² < 1. V_s enters only as x·V_s, so the unknowns are n rows.
     """
@@ -76,7 +76,7 @@ def averaged_flow(task: Task) -> Callable[[float], Array]:
     def matrix(kappa_alpha: float) -> Array:
         kappa_alpha = number("'kappa_alpha'", "be a number that is zero or more", kappa_alpha, low=0.0)
         if kappa_alpha * radius >= 1:
-            rule = f"be so small that the changes of w settle, as they do below {1 / (X**2).sum(axis=1).max():.4g}"
+            rule = f"be so small that the changes of w converge, as they do below {1 / (X**2).sum(axis=1).max():.4g}"
             raise bad_request("'kappa_alpha'", rule, kappa_alpha)
         settled = np.linalg.solve(np.eye(len(X)) + kappa_alpha * overlap, moved)  # (n, p): x·V_s
         return np.asarray((plain - kappa_alpha * X.T @ settled).T)
@@ -124,7 +124,7 @@ def interpolation(task: Task, kappa_alphas: ArrayLike, zeta: float = 1.0) -> Int
 def flow_edge(task: Task) -> float:
     """Return the κα at which the mean flow first becomes unstable, or 1/max ‖x‖² if it stays stable.
 
-    It is the limit for step sizes that go to zero, to a relative 1e-3.
+    The edge holds in the limit of small step sizes, to a relative 1e-3.
     """
     reduced = in_row_space(task)
     A_eff = averaged_flow(reduced)

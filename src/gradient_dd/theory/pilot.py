@@ -1,6 +1,6 @@
-"""Pilots: the settings to try on a task, and runs of many settings.
+"""Pilot runs: the settings to try on a task, and the runs of many settings.
 
-The settings of a learner are a space of `studies.search`, with coordinates in octaves, one for each placement of ρ.
+The settings of a learner form a space of `studies.search` with coordinates in octaves, one for each placement of ρ.
 
 Some learners are special cases of others, bit for bit: TD is TDRC with ζ = 0, TDC is TDRC with reg = 0, GTD2 is
 Gradient-DD with κ = 0. A pilot runs the general learner, so five learners need two compiled kernels. Compiling a kernel
@@ -27,14 +27,14 @@ SPECIAL_CASES: dict[str, tuple[str, dict[str, float]]] = {  # learner: the gener
     "gtd2": ("gradient_dd", {"kappa": 0.0}),
 }
 LARGEST_ALPHA = 4.0  # in units of one over the mean of ‖x‖²; no tested setting is stable above it
-STILL = 16.0  # the smallest alpha is the largest, divided by this factor times the steps: w hardly moves
+STILL = 16.0  # the smallest alpha is the largest over this factor times the steps, so that w hardly moves
 MOST_OCTAVES = 22  # of alpha
 ZETAS = tuple(4.0**k for k in range(-3, 4))  # without the first and the last two for a rule with more parameters
 KAPPAS = tuple(4.0**k for k in range(-1, 3))
 FIXED = "reg"  # a parameter that keeps its default: TDRC is designed for it
 SEED = 1_729_000_000  # pilots use seeds above it, one for each call; studies use small seeds
-NS_PER_STEP, NS_PER_ROW = 40.0, 0.35  # of a core: per step, and per row of weights that a setting updates in it
-FUSED_ROWS = 8  # with more rows per step the engine is slower, and takes
+NS_PER_STEP, NS_PER_ROW = 40.0, 0.35  # core time per step, and per row of weights that a setting updates in a step
+FUSED_ROWS = 8  # with more rows per step the engine is slower:
 WIDE_NS_PER_STEP, WIDE_NS_PER_ROW = 1000.0, 0.9
 NS_PER_ERROR = 1.0  # per setting and non-zero of the features, if errors outweigh steps
 
@@ -61,13 +61,13 @@ class Point(NamedTuple):
         return self._replace(places=(0.0, *self.places[1:]))
 
     def moved(self, octaves: float) -> "Point":
-        """Return the point with another alpha."""
+        """Return the point with alpha moved by some octaves."""
         alpha = self.space.axes[0]
         return self._replace(places=(alpha.moved(self.places[0], octaves / alpha.unit), *self.places[1:]))
 
 
 def spaces_of(rules: Iterable[Rule], mean_square: float, steps: float, off_policy: bool) -> list[SearchSpace]:
-    """Return the spaces of some learners.
+    """Return the search spaces of learners.
 
     `mean_square` is the mean of ‖x‖² and sets the scale of alpha. The placement of ρ is searched only if `off_policy`.
     """
@@ -118,7 +118,7 @@ class TaskPilot:
     calls: int = field(default=0, init=False)
 
     def run(self, points: list[Point], runs: int, share: float = 1.0) -> list[PointErrors]:
-        """Run points on the first 1/share of the horizon, on runs that no earlier call used."""
+        """Return the errors of points on the first 1/share of the horizon, in runs that no earlier call used."""
         from gradient_dd.engine.lanes import run_lanes  # here, so that importing this file loads no compiler
 
         self.calls += 1
@@ -134,7 +134,7 @@ class TaskPilot:
         fused = rows <= FUSED_ROWS
         once, each = (NS_PER_STEP, NS_PER_ROW) if fused else (WIDE_NS_PER_STEP, WIDE_NS_PER_ROW)
         steps = expected_steps(self.task, self.horizon)
-        errors = max(0.0, self.horizon.points * self.task.sparse_features.nnz - steps * rows)  # `once` has the rest
+        errors = max(0.0, self.horizon.points * self.task.sparse_features.nnz - steps * rows)  # the rest is in `once`
         nanoseconds = steps * (once + each * rows * settings) + NS_PER_ERROR * errors * settings
         return runs / share * 1e-9 * nanoseconds
 

@@ -5,8 +5,8 @@
     G_n = [  ζ x xᵀ                ζ ρ x (x − γx')ᵀ ]      H_n = [ 0    0   ]      g_{n+1} = [ ζ ρ r x ]
           [ −ρ (x − γx') xᵀ        0                ]            [ 0   x xᵀ ]                [    0    ]
 
-The paper prints + G_n ρ_n, which is another algorithm; with the minus sign the steps equal the learner's, and the
-fixed point solves G ρ = g. The paper omits the ratio ρ (its data are on-policy there) and ζ = β/α (there 1).
+The paper prints + G_n ρ_n, which is another algorithm; with the minus sign the steps are the learner's steps, and the
+fixed point solves G ρ = g. The paper omits the ratio ρ (its data are on-policy) and ζ = β/α (it assumes 1).
 With rho_mode "T" the lower left block is −(x − ργx') xᵀ.
 """
 
@@ -22,7 +22,7 @@ from gradient_dd.theory.dynamics import MeanOperator, checked
 from gradient_dd.theory.stability import Complex, in_row_space, rate
 
 FAR = 2.0**40  # the step at which the decay of a schedule is measured
-NEAR = 1000  # number of initial factors that are checked
+NEAR = 1000  # number of initial factors checked
 
 
 class Assumption(NamedTuple):
@@ -94,7 +94,7 @@ def check_assumptions(
 
 
 def step_sizes(task: Task, setting: Setting, schedule: Schedule) -> Assumption:
-    """Check (A0). The sums behave as required if the schedule decays like n⁻ᵉ with ½ < e ≤ 1, measured at FAR."""
+    """Return (A0), checked: the sums behave as required if the schedule decays like n⁻ᵉ with ½ < e ≤ 1 at FAR."""
     alphas = setting.values["alpha"] * np.array([schedule.factor(n) for n in range(1, NEAR + 1)])
     decay = decay_of(task, schedule)
     least, largest, falls = alphas.min(), alphas.max(), f"falls like n^-{decay:.2g}"
@@ -111,7 +111,7 @@ def step_sizes(task: Task, setting: Setting, schedule: Schedule) -> Assumption:
 
 
 def decay_of(task: Task, schedule: Schedule) -> float:
-    """Return e if the step size decays like n⁻ᵉ; 0 for a schedule per episode on a continuing task."""
+    """Return the exponent e of a step size that decays like n⁻ᵉ; 0 for a schedule per episode on a continuing task."""
     if schedule.per == "episode" and not task.episodic:
         return 0.0
     near, far = schedule.factor(int(FAR)), schedule.factor(int(2 * FAR))
@@ -119,7 +119,7 @@ def decay_of(task: Task, schedule: Schedule) -> float:
 
 
 def bounded_steps(task: Task, setting: Setting, schedule: Schedule, sampling: str) -> Assumption:
-    """Check (A3) for the mean only: the assumption is about the process, and no table decides it."""
+    """Return (A3), checked for the mean only: the tables of a task cannot decide it for the random process."""
     if decay_of(task, schedule) > 0:
         slowest = float(recursion_eigenvalues(task, setting).real.min())
         holds = slowest > 0

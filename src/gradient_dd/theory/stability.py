@@ -1,4 +1,4 @@
-"""Stability: for which step sizes a learner converges in the mean and in mean square, and how fast.
+"""Stability: the step sizes at which a learner converges in the mean and in mean square, and its rate.
 
 The mean obeys m' = T m + …, where T is the operator of independent draws or of trajectories (`dynamics`). With q the
 eigenvalues of T,
@@ -6,30 +6,30 @@ eigenvalues of T,
     spectral radius  max |q|          the mean converges if it is below 1
     rate             1 − max |q|      the decay of the slowest mode per step; negative if the mean diverges
 
-If modes coincide without eigenvectors of their own (tabular TD with alpha = 1) no solver gives more than two or three
-digits. If features are dependent (Baird: p = N + 1 weights for N states) w moves only in the row space of X. The part
-outside is constant, does not affect the values, and is left out, so that its eigenvalues 1 do not count.
+If T is defective (tabular TD with alpha = 1), no solver gives more than two or three digits. If the features are
+linearly dependent (Baird: p = N + 1 weights for N states), w moves only in the row space of X. The part of w outside is
+constant and does not affect the values. It is left out, so that its eigenvalues of 1 do not count.
 
-A rate may be 1e-8 or less, so it is never computed as 1 minus a number: the eigenvalues g = q − 1 are those of T − I,
-and 1 − |q| = −(2 Re g + |g|²)/(1 + |q|).
+A rate may be 1e-8 or less, so it is never computed as 1 minus a number: g = q − 1 are the eigenvalues of T − I, and
+1 − |q| = −(2 Re g + |g|²)/(1 + |q|).
 
 In mean square: with e = z − z*, a step is e ← M_o e + noise for outcome o. The second moments by group,
 S_s = E[e eᵀ 1{s}], obey a linear recursion whose homogeneous part is
 
     (T S)_s' = Σ_{o: s→s'} q_o M_o S_s M_oᵀ
 
-Below a spectral radius of 1 the second moments converge; above, they grow without bound. By Jensen's inequality the
-radius is at least the square of the mean's, so stability in mean square implies stability in the mean, but not
-conversely. In between, the mean converges while runs grow in directions that cancel: Gradient-DD on the walk of 10
+If its spectral radius is below 1, the second moments converge; above 1, they grow without bound. By Jensen's inequality
+the radius is at least the squared radius of the mean, so stability in mean square implies stability in the mean, but
+not conversely. In between, the mean converges while runs grow in directions that cancel: Gradient-DD on the walk of 10
 states has a stable mean up to α = 0.936 and a stable mean square up to 0.551, and all runs at 0.6 diverge.
 
-T maps positive semidefinite matrices to such matrices, so its radius is below 1 exactly if the solution of S − T S = I
-is positive definite. Only half of the symmetric S is stored: groups × size (size + 1) / 2 unknowns, with size up to
-3 p. If the rule is linear in alpha, M_o = I' + αD_o, and the three parts of
+T preserves positive semidefiniteness, so its radius is below 1 exactly if the solution of S − T S = I is positive
+definite. Only half of the symmetric S is stored: groups × size (size + 1) / 2 unknowns, with size up to 3 p. If the
+rule is linear in alpha, M_o = I' + αD_o, and the three parts of
 
     T − I = (I' ⊗ I' − I) + α (D ⊗ I' + I' ⊗ D) + α² D ⊗ D     summed over outcomes
 
-are computed once. The limits do not tell which alpha is best: that depends on noise and on the length of a run, and
+are computed once. The limits do not determine the best alpha, which depends on the noise and on the length of a run;
 `advice` finds it with pilot runs.
 """
 
@@ -57,17 +57,17 @@ SMALL = 400  # unknowns up to which all eigenvalues are computed
 COUNT = 8  # eigenvalues computed for larger operators, near 1 and of largest modulus
 SPAN = (1e-5, 1e4)  # bounds of the scan for the largest stable alpha, in units of one over the largest drift
 PER_DECADE = 8  # step sizes of the scan
-PRECISION = 5e-7  # relative, of the largest stable alpha
-EDGE_PRECISION = 1e-3  # relative, of an edge of a `RatePlane`
-MOST_UNKNOWNS = 5_000  # of the second moments: one alpha takes up to a second there
-MOST_ENTRIES = 8_000_000  # of T: a scan of step sizes takes about a minute there
+PRECISION = 5e-7  # relative precision of the largest stable alpha
+EDGE_PRECISION = 1e-3  # relative precision of an edge of a `RatePlane`
+MOST_UNKNOWNS = 5_000  # of the second moments; each alpha then takes up to a second
+MOST_ENTRIES = 8_000_000  # of T; a scan of step sizes then takes about a minute
 LEAST, MOST = 1e-6, 1e6  # bounds of the search for `Limits`, in units of one over the largest drift
-LIMIT_STEP, LIMIT_PRECISION = 1.5, 0.01  # of that search
+LIMIT_STEP, LIMIT_PRECISION = 1.5, 0.01  # step and relative precision of that search
 
 
 @checked
 def rate(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
-    """Return 1 − |q| of the slowest mode; negative if the mean diverges."""
+    """Return the rate 1 − |q| of the slowest mode; negative if the mean diverges."""
     return operator_rate(MeanOperator(in_row_space(task), setting, sampling))
 
 
@@ -75,8 +75,8 @@ def rate(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
 def largest_stable_alpha(task: Task, learner: str | Rule, sampling: str = "trajectory", **parameters: Any) -> float:
     """Return the step size at which the mean first becomes unstable, to a relative 1e-6.
 
-    0 if it is unstable at any step size, inf if it is stable at all. Step sizes are scanned on a grid of eight per
-    decade, then bisected, so a narrower unstable window can be missed.
+    The result is 0 if the smallest scanned step size is unstable, and inf if all scanned step sizes are stable. The
+    scan has eight step sizes per decade and is followed by bisection, so a narrower unstable window can be missed.
     """
     rate_at, scale = rate_of_alpha(task, learner, sampling, parameters)
     low, high = (scale * end for end in SPAN)
@@ -88,7 +88,7 @@ def rate_of_alpha(
 ) -> tuple[Callable[[float], float], float]:
     """Return the rate as a function of alpha, and one over the largest drift: the scale of alpha."""
     if "alpha" in parameters:
-        raise bad_request("'alpha'", "be left out, because it is searched", parameters["alpha"])
+        raise bad_request("'alpha'", "be omitted, because it is searched", parameters["alpha"])
     reduced, setting = in_row_space(task), find(learner).setting(**parameters, alpha=1.0)
     drift = MeanOperator(reduced, setting, "iid").moves().toarray()
     operator = MeanOperator(reduced, setting, sampling)
@@ -98,7 +98,7 @@ def rate_of_alpha(
 def largest_stable(is_stable: Callable[[float], bool], low: float, high: float, step: float, precision: float) -> float:
     """Return the largest stable number between `low` and `high`, scanned by factors of `step`.
 
-    0 if `low` is unstable, inf if `high` is stable. An unstable window narrower than a step can be missed.
+    The result is 0 if `low` is unstable, inf if `high` is stable. Unstable windows narrower than a step can be missed.
     """
     if not is_stable(low):
         return 0.0
@@ -111,7 +111,7 @@ def largest_stable(is_stable: Callable[[float], bool], low: float, high: float, 
 
 
 def bisected(is_stable: Callable[[float], bool], stable: float, unstable: float, precision: float) -> float:
-    """Return the largest number found stable between a stable and an unstable one."""
+    """Return the largest number found stable by bisection between a stable and an unstable number."""
     while unstable / stable > 1 + precision:
         middle = sqrt(stable * unstable)
         stable, unstable = (middle, unstable) if is_stable(middle) else (stable, middle)
@@ -137,8 +137,8 @@ def operator_rate(operator: MeanOperator, factor: float = 1.0) -> float:
     places = largest_in_modulus(operator.matrix(factor)) - 1 if generator.shape[0] > SMALL else ()
     if not len(places):
         return slowest(generator.toarray())
-    # Slow modes crowd near q = 1, where only a solver with a shift there separates them. The largest modes elsewhere
-    # are approximated first, and each is then a shift of the solver.
+    # Slow modes cluster near q = 1, and only a solver with a shift near 1 separates them. The largest modes elsewhere
+    # are approximated first, and each approximation is then a shift of the solver.
     modes = [eigenvalues_near(generator, 0.0, COUNT), *(eigenvalues_near(generator, place, 1) for place in places)]
     return float(contraction(np.concatenate(modes)).min())
 
@@ -154,9 +154,9 @@ def contraction(g: Complex) -> Array:
 
 
 def eigenvalues_near(generator: sp.csr_matrix, place: complex, count: int) -> Complex:
-    """Return the eigenvalues nearest to a place, by shift and invert: at most `count`, if they converge."""
+    """Return at most `count` converged eigenvalues nearest to `place`, by shift and invert."""
     size = generator.shape[0]
-    shift = place + 1e-13  # an eigenvalue may be the place itself
+    shift = place + 1e-13  # `place` may be an eigenvalue
     solve = splu(sp.csc_matrix(generator - shift * sp.identity(size))).solve
     return shift + 1 / eigenvalues(LinearOperator(generator.shape, solve, dtype=type(shift)), count, tolerance=0)[0]
 
@@ -164,8 +164,8 @@ def eigenvalues_near(generator: sp.csr_matrix, place: complex, count: int) -> Co
 def largest_in_modulus(matrix: sp.csr_matrix) -> Complex:
     """Return approximate eigenvalues of largest modulus, one of each conjugate pair; none if none converge.
 
-    A power of the matrix spreads the moduli: T³¹, or T²⁵⁵ if that does not converge. A power loses the phases, so they
-    are computed from T on the space of its eigenvectors.
+    A power of the matrix spreads the moduli: T³¹, then T²⁵⁵, then T itself until the solver converges. A power loses
+    the phases, so they are computed from T on the space of its eigenvectors.
     """
     bound = float(abs(matrix).sum(axis=0).max())
     for power in (31, 255, 1):
@@ -188,7 +188,7 @@ def largest_in_modulus(matrix: sp.csr_matrix) -> Complex:
 def eigenvalues(operator: LinearOperator, count: int, tolerance: float) -> tuple[Complex, Complex]:
     """Return the eigenvalues of largest modulus that converge, at most `count`, and their vectors."""
     size = operator.shape[0]
-    first = np.random.default_rng(0).standard_normal(size)  # the same every time
+    first = np.random.default_rng(0).standard_normal(size)  # deterministic
     try:
         return eigs(operator, count, which="LM", v0=first, ncv=min(size, 60), tol=tolerance, maxiter=20)
     except ArpackNoConvergence as stopped:
@@ -198,8 +198,8 @@ def eigenvalues(operator: LinearOperator, count: int, tolerance: float) -> tuple
 class RatePlane:
     """The rate of the slowest mode of Gradient-DD as a function of alpha and v, which is κ or ζ, for many points.
 
-    T − I = S + α (K₀ + v K₁), so the matrices are made once and a point costs only its eigenvalues. `parameter` is
-    "kappa" or "zeta"; the other one has its default.
+    T − I = S + α (K₀ + v K₁), so the matrices are computed once, and each point costs only its eigenvalues. `parameter`
+    is "kappa" or "zeta"; the other parameter has its default.
     """
 
     def __init__(self, task: Task, parameter: str, sampling: str = "trajectory") -> None:
@@ -219,7 +219,7 @@ class RatePlane:
     def edge(self, alphas: Array, rates: Array, value: float) -> float:
         """Return the alpha at which the mean first becomes unstable, to a relative 1e-3, from the `rates` at `alphas`.
 
-        0 if it is unstable at the first alpha, inf if it is stable at all.
+        The result is 0 if the mean is unstable at the first alpha, and inf if it is stable at all of them.
         """
         unstable = np.flatnonzero(rates <= 0)
         if not len(unstable) or unstable[0] == 0:
@@ -235,7 +235,7 @@ def gradient_dd(parameter: str, value: float) -> Setting:
 
 
 class SquareOperator:
-    """T as a sparse matrix on the halves of the symmetric blocks S_s, one group after the other.
+    """The operator T as a sparse matrix on the halves of the symmetric blocks S_s, group by group.
 
     still, linear, square  the three parts of T − I; alpha = 1 is the step size of the setting
     unknowns               the number of entries of the halves of S
@@ -249,7 +249,7 @@ class SquareOperator:
         one, two = maps.coefficients(1.0), maps.coefficients(2.0)
         is_linear = all(np.allclose(b, 2 * a, rtol=1e-12, atol=0.0) for a, b in zip(one, two, strict=True))
         moves = maps.changes() if self.unknowns <= MOST_ENTRIES else []  # D = M_o − I' of every outcome
-        each = np.array([(D.nnz + size) ** 2 / 2 for D in moves])  # entries of an outcome, about
+        each = np.array([(D.nnz + size) ** 2 / 2 for D in moves])  # approximate entries of each outcome
         entries = min(self._after.getnnz(axis=0) @ each, float(self.unknowns) ** 2) if moves else inf
         if not is_linear or entries > MOST_ENTRIES:
             raise bad_request("The operator of the second moments", "be small, and its rule linear in alpha", setting)
@@ -280,7 +280,7 @@ class SquareOperator:
         return sp.csc_matrix(self.still + factor * self.linear + factor**2 * self.square)
 
     def is_stable(self, factor: float = 1.0) -> bool:
-        """Return whether the radius is below 1, with alpha multiplied by `factor`."""
+        """Return whether the spectral radius is below 1, with alpha multiplied by `factor`."""
         size, count = self.maps.size, self._after.shape[0]
         identity = np.tile(self._take @ np.eye(size).ravel(), count)
         try:
@@ -292,7 +292,7 @@ class SquareOperator:
 
 
 class Limits(NamedTuple):
-    """Limits of alpha for a learner with its other parameters; None if they cannot be computed quickly.
+    """Limits of alpha for a learner at given other parameters; None if they cannot be computed quickly.
 
     stable  the largest alpha at which the mean converges
     safe    the largest alpha at which the mean square converges too
@@ -306,9 +306,9 @@ class Limits(NamedTuple):
 
 @checked
 def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", deadline: float = inf) -> Limits:
-    """Return the limits for the learner of a setting and its other parameters, to a relative 1 %.
+    """Return the limits of alpha for the learner and the other parameters of a setting, to a relative 1 %.
 
-    Limits that would take minutes are None. `deadline` is a time of `thread_time` at which the search ends.
+    Limits are None if they take too long or the rule is not affine. The search ends at `deadline`, a `thread_time`.
     """
     rule, alpha = setting.rule, setting.values["alpha"]
     others: dict[str, Any] = {**setting.values, "rho_mode": setting.rho_mode}
@@ -333,7 +333,7 @@ def exact_limits(task: Task, setting: Setting, sampling: str = "trajectory", dea
 def limit(is_stable: Callable[[float], bool], alpha: float, scale: float, deadline: float = inf) -> float | None:
     """Return the largest stable step size to a relative 1 %, searched upwards from alpha or a smaller step size.
 
-    0 if none is stable, inf if all are, None after the deadline.
+    The result is 0 if no step size is stable, inf if all are, None after the deadline.
     """
 
     def in_time(alpha: float) -> bool:

@@ -1,4 +1,4 @@
-"""The trust region and the natural gradient: the statements of the paper's appendix about the objective, exactly.
+"""The trust region and the natural gradient: exact computations for the statements of the paper's appendix.
 
 A.1, the trust region [Q-TDD], [Q-TDD-2].
 
@@ -8,13 +8,13 @@ A.1, the trust region [Q-TDD], [Q-TDD-2].
     one to one     μ(κ) = ‖w(κ) − v‖²_C falls strictly from μ(0) to 0 as κ goes from 0 to ∞, so the constrained
                    optimum is w(κ) with μ(κ) = μ, or w(0) if μ ≥ μ(0)
 
-This is ridge regression in coordinates z, w = v + T z, in which C is the identity: with C = QSQᵀ, T = QS^{−½},
+This is ridge regression in coordinates z, with w = v + T z, in which C is the identity: for C = QSQᵀ, T = QS^{−½},
 B = TᵀA T and g = Tᵀ(b − A v),
 
     J = ‖g − B z‖²,    ‖w − v‖²_C = ‖z‖²,    z(κ) = (BᵀB + κI)⁻¹Bᵀg
 
-If C is singular the columns of T span only its range: w keeps the part of v that does not affect the values. If B is
-singular w(0) is the minimiser nearest to v in the norm of C. Gradient-DD itself makes one gradient step on
+If C is singular, the columns of T span only its range: w keeps the part of v that does not affect the values. If B is
+singular, w(0) is the minimiser nearest to v in the norm of C. Gradient-DD itself makes one gradient step on
 J + κ‖· − w_{n−1}‖²_C from w_n.
 
 A.2 claims that Gradient-DD "makes use of the natural gradient of the objective around w_{n−1}".
@@ -26,12 +26,12 @@ The natural direction does not depend on the coordinates of the features: under 
 change of V.
 
   - The constrained problem [Q-TDD-2] follows it as its region shrinks: κ (w(κ) − w_{n−1}) → natural as κ → ∞. The
-    limit is μ → 0; with μ fixed and ε → 0, as printed, the constraint is void.
-  - The algorithm [SQ-GDD] does not. Its mean step under (A1), with η at its fixed point, is
+    limit is μ → 0; with μ fixed and ε → 0, as printed in the paper, the constraint has no effect.
+  - The algorithm [SQ-GDD] does not follow it. Its mean step under (A1), with η at its fixed point, is
     α (AᵀC⁻¹(b − A w_n) − κ C (w_n − w_{n−1})): the plain gradient at w_n, and C in place of C⁻¹.
   - If successive steps Δ are nearly equal, Δ = α (I + ακC)⁻¹AᵀC⁻¹(b − A w), which turns from plain to natural as ακC
-    grows. But stability needs about ακc < 1 for every eigenvalue c of C, so the eigenvalues of (I + ακC)⁻¹ differ by
-    less than a factor of 2, while the eigenvalues of C⁻¹ differ as much as those of C.
+    grows. But stability requires about ακc < 1 for every eigenvalue c of C, so the eigenvalues of (I + ακC)⁻¹ differ
+    by less than a factor of 2, while C⁻¹ has the condition number of C.
 """
 
 from collections.abc import Callable
@@ -50,10 +50,10 @@ CUT = 1e-13  # singular values below this fraction of the largest count as zero,
 
 
 def ridge(task: Task, v: Array) -> tuple[Array, Callable[[float], Array], float]:
-    """Return the problem at v in coordinates where C is the identity and B is diagonal, r being the rank of C.
+    """Return the problem at v in coordinates where C, of rank r, is the identity and B is diagonal.
 
-    These are the basis (p, r) with w − v = basis @ z, z(κ) = σ g / (σ² + κ) (r,), 0 where the singular value σ of B is
-    0, and ‖σ g‖.
+    The result is the basis (p, r) with w − v = basis @ z, the function z(κ) = σ g / (σ² + κ), (r,), which is 0 where
+    the singular value σ of B is 0, and ‖σ g‖.
     """
     A, b, C = task.moments
     values, vectors = np.linalg.eigh(C)
@@ -80,7 +80,7 @@ def penalised_step(task: Task, v: Array, kappa: float) -> Array:
 
 @checked
 def kappa_of_mu(task: Task, v: Array, mu: float) -> float:
-    """Return the κ with μ(κ) = μ, the multiplier of the constraint; 0 if the constraint does not bind, μ ≥ μ(0)."""
+    """Return the multiplier κ of the constraint, with μ(κ) = μ; 0 if the constraint does not bind (μ ≥ μ(0))."""
     mu = number("'mu'", "be a positive number", mu, low=0.0, positive=True)
     _, solution, size = ridge(task, v)
 
@@ -101,11 +101,11 @@ def constrained_step(task: Task, v: Array, mu: float) -> Array:
 
 
 class NaturalRelation(NamedTuple):
-    """Angles to the natural direction at v, in radians, of the change of the values.
+    """The angles, in radians, between the changes of the values by the natural direction at v and by other steps.
 
-    trust_region   of the constrained optimum's step from v; goes to 0 with μ, as the appendix says
-    first_step     of Gradient-DD's mean step from w_n = w_{n−1} = v, η at its fixed point: the plain one's, for any κ
-    settled        of Gradient-DD's mean step once successive steps are nearly equal: between the plain one's and 0
+    trust_region   the step from v to the constrained optimum; the angle goes to 0 with μ, as the appendix says
+    first_step     Gradient-DD's mean step from w_n = w_{n−1} = v, η at its fixed point: for any κ the plain gradient
+    settled        Gradient-DD's mean step once successive steps are nearly equal: between plain and natural
     """
 
     trust_region: float
@@ -115,7 +115,7 @@ class NaturalRelation(NamedTuple):
 
 @checked
 def natural_relation(task: Task, v: Array, mu: float, alpha: float, kappa: float) -> NaturalRelation:
-    """Return the angles that decide the claim of A.2 at v, for a region of size μ and alpha, κ of Gradient-DD."""
+    """Return the angles that test claim A.2 at v, for a region of size μ and Gradient-DD's parameters alpha and κ."""
     alpha = number("'alpha'", "be a positive number", alpha, low=0.0, positive=True)
     kappa = number("'kappa'", "be a number that is zero or more", kappa, low=0.0)
     A, b, C = task.moments
@@ -130,6 +130,6 @@ def natural_relation(task: Task, v: Array, mu: float, alpha: float, kappa: float
 
 
 def angle(C: Array, first: Array, second: Array) -> float:
-    """Return the angle, in radians, between the changes of the values that two changes of w make, in the norm of D."""
+    """Return the angle, in radians and in the norm of D, between the changes of the values by two changes of w."""
     gap = first / sqrt(first @ C @ first) - second / sqrt(second @ C @ second)
     return 2 * asin(min(sqrt(gap @ C @ gap) / 2, 1.0))

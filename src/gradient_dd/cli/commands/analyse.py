@@ -11,8 +11,10 @@ from gradient_dd.cli.options import as_json, json_text, text_of
 @click.argument("task")
 @click.argument("parameters", nargs=-1, metavar="[PARAMETER=VALUE]...")
 @click.option("--episodes", type=int, help="Length of the run in episodes; default 10,000 on episodic tasks.")
-@click.option("--steps", type=int, help="Length of the run in steps; default 100,000.")
-@click.option("--schedule", default="constant", show_default=True, help="'constant', 'tapered(1000)', '... per step'.")
+@click.option("--steps", type=int, help="Length of the run in steps; default 100,000 on other tasks.")
+@click.option(
+    "--schedule", default="constant", show_default=True, help="'constant', 'tapered(N)' or 'tapered(N) per step'."
+)
 @click.option(
     "--measure",
     default="mean_error",
@@ -20,7 +22,7 @@ from gradient_dd.cli.options import as_json, json_text, text_of
     help="The error to minimise: 'mean_error' (over the run) or 'last100' (final error).",
 )
 @click.option("--sampling", default="trajectory", show_default=True, help="'trajectory' or 'iid'.")
-@click.option("--learner", "learners", multiple=True, metavar="NAME", help="Try this learner, not the usual five.")
+@click.option("--learner", "learners", multiple=True, metavar="NAME", help="Try this learner instead of the defaults.")
 @click.option("--rule", "rules", multiple=True, metavar="FILE.py:NAME", help="Also try a rule of your own.")
 @click.option("--details", is_flag=True, help="Print the other learners, their limits and the theorem's assumptions.")
 @as_json
@@ -31,7 +33,7 @@ def analyse(task: str, parameters: tuple[str, ...], details: bool, as_json: bool
     gradient-dd analyse random_walk n_states=20 --episodes 20000 --schedule "tapered(1000)"
     gradient-dd analyse baird n_states=7 --steps 200000 --measure last100
 
-    The command tries hundreds of settings on the task, on separate tuning runs; this takes some seconds.
+    The command tries hundreds of settings on the task, on separate tuning runs; this takes a few seconds.
     To evaluate a log, use 'gradient-dd evaluate' or 'gradient-dd compare', which need no step size.
     """
     from gradient_dd.cli.flags import assignment
@@ -43,7 +45,7 @@ def analyse(task: str, parameters: tuple[str, ...], details: bool, as_json: bool
     def on_progress(doing: str, share: float) -> None:
         click.echo(f"{share:4.0%}  {doing}", err=True)
 
-    flags["measure"] = {"area": "mean_error"}.get(flags["measure"], flags["measure"])  # name in earlier versions
+    flags["measure"] = {"area": "mean_error"}.get(flags["measure"], flags["measure"])  # the name in earlier versions
     flags["schedule"] = parse_schedule(flags["schedule"])
     flags["rules"] = tuple(map(load_rule, flags["rules"]))
     found = analyse_task(build(task, **dict(map(assignment, parameters))), **flags, on_progress=on_progress)

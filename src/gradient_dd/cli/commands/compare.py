@@ -30,7 +30,7 @@ def compare(log: str, targets: tuple[str, ...], report: Path | None, as_json: bo
     from gradient_dd.evaluation import compare as compare_policies
 
     if not targets:
-        raise bad_request("'--target'", "be given at least once", None, "A policy: --target FILE.py:NAME.")
+        raise bad_request("'--target'", "be given at least once", None, "For example: --target FILE.py:NAME.")
     names = [one.rpartition(":")[2] for one in targets]
     policies: dict[str, Any] = {}
     for name, place in zip(names, targets, strict=True):

@@ -78,7 +78,7 @@ def evaluate(log: str, questions: str | None, report: Path | None, as_json: bool
 
 
 def number_or_text(cell: str) -> float | str:
-    """Return the number that a text is, else the text."""
+    """Return a text as a number if it is numeric, else as text."""
     try:
         return float(cell)
     except ValueError:

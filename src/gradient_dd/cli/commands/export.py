@@ -10,7 +10,7 @@ from gradient_dd.cli.options import results_file
 @click.command()
 @click.argument("target", type=click.Path())
 @results_file
-@click.option("--per-run", is_flag=True, help="One row per run instead of means over runs.")
+@click.option("--per-run", is_flag=True, help="Write one row per run instead of means over runs.")
 def export(target: str, out: Path, per_run: bool) -> None:
     """Write results to TARGET, a .csv or .parquet file."""
     from gradient_dd.studies.results import run_frame, summary_frame, write_frame

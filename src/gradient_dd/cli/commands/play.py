@@ -8,7 +8,7 @@ from gradient_dd.cli.options import own_rules
 
 
 @click.command()
-@click.option("--task", "tasks", multiple=True, metavar="NAME[:P=V,...]", help="An additional task for the page.")
+@click.option("--task", "tasks", multiple=True, metavar="NAME[:P=V,...]", help="An additional task on the page.")
 @own_rules
 @click.option(
     "--out", type=click.Path(dir_okay=False), default="play.html", show_default=True, help="The page to write."

@@ -14,7 +14,7 @@ from gradient_dd.errors import GradientDDError, printable
 @click.option("--grid", multiple=True, metavar="NAME=VALUES", help="Values to try for a parameter of the rule.")
 @click.option("--against", default="td,tdrc", show_default=True, metavar="NAME,NAME", help="Learners to compare with.")
 @click.option("--suite", default="all", show_default=True, help="'classic', 'random' or 'all'.")
-@click.option("--quick", is_flag=True, help="A quick estimate: few problems, a small budget, only --against.")
+@click.option("--quick", is_flag=True, help="Quick estimate: few problems and a small budget, only --against.")
 @click.option("--verify", metavar="NAME", help="Recompute a shipped learner and compare every bit.")
 @report_page
 @worker_count
@@ -26,7 +26,7 @@ def rank(rule: str | None, verify: str | None, report: Path | None, as_json: boo
     gradient-dd rank                                the standings of all learners
     gradient-dd rank my_rule.py:MY_RULE --grid clip=0.1,1,10 --report page.html
 
-    A rule is a Rule in a Python file, or the name of a learner. Without a rule, the command lists all learners.
+    A rule is a Rule in a Python file, or the name of a learner. Without a rule, the command ranks all learners.
     """
     from gradient_dd.cli.flags import values_by_name
     from gradient_dd.cli.live import print_notice

@@ -30,7 +30,7 @@ COLOURS = {"does not hold": "red", "partly holds": "yellow", "undecided": "cyan"
 
 TABLE = ("claim", "statement", "verdict (yes / undecided / no)", "equal budgets", "by search")
 WRITTEN = {"figures": "svg", "tables": "csv"}
-WIDTH = 110  # of a line of an answer
+WIDTH = 110  # maximum width of an answer in characters
 
 print_stage = partial(click.echo, err=True)  # prints the duration of a stage
 
@@ -41,7 +41,7 @@ whole_table = click.option("--table", "as_table", is_flag=True, help="Also print
 @click.command()
 @figure_names
 @click.option("--runs", type=int, help="Number of runs; the paper has 50. Fewer runs give a quick estimate.")
-@click.option("--episodes", type=int, help="Episodes per run; runs counted in steps get ten steps per episode.")
+@click.option("--episodes", type=int, help="Episodes per run; runs with a length in steps get 10 per episode.")
 @worker_count
 @dask_address
 @click.option("--out", type=click.Path(), help="The folder; default: results, or results-quick for fewer runs.")
@@ -75,7 +75,7 @@ def reproduce(figures: tuple[str, ...], out: str | None, as_table: bool, as_json
 @whole_table
 @as_json
 def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_table: bool, as_json: bool) -> None:
-    """Write the report of existing results; runs nothing.
+    """Write the report of existing results without running anything.
 
     For results of `reproduce`, writes the report, figures, tables and claims again. For a sweep, writes a page with
     figures, best settings and tables to NAME-report beside NAME.db; name your own rules as in the sweep.
@@ -97,7 +97,7 @@ def report(figures: tuple[str, ...], out: Path, rules: tuple[str, ...], as_table
 @figure_names
 @results_folder
 def plot(figures: tuple[str, ...], out: Path) -> None:
-    """Draw figures from the results in a folder to FOLDER/figures; runs nothing."""
+    """Draw figures of existing results in FOLDER/figures without running anything."""
     from gradient_dd.experiments.running import plot
 
     for path in plot(figures, out):
@@ -105,7 +105,7 @@ def plot(figures: tuple[str, ...], out: Path) -> None:
 
 
 def style(text: str, **looks: Any) -> str:
-    """Return a text with terminal colours, unless NO_COLOR is set; `click.echo` removes them elsewhere."""
+    """Return a text with terminal colours, unless NO_COLOR is set; `click.echo` removes them outside terminals."""
     return text if os.environ.get("NO_COLOR") else click.style(text, **looks)
 
 
@@ -115,7 +115,7 @@ def coloured(text: str) -> str:
 
 
 def print_made(made: "Made", as_table: bool, as_json: bool) -> None:
-    """Print the scorecard, the answers, what was written and how long it took; `as_table` adds every verdict."""
+    """Print the scorecard, the answers, the files written and the duration; `as_table` adds every verdict."""
     from gradient_dd.experiments.summary import COUNTED, answers, scorecard
 
     if as_json:

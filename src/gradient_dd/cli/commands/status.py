@@ -12,7 +12,7 @@ from gradient_dd.errors import one_line
 @results_file
 @as_json
 def status(out: Path, as_json: bool) -> None:
-    """Show the contents of a results file, also while a sweep writes to it."""
+    """Show the contents of a results file, even while a sweep writes to it."""
     from gradient_dd.studies.store import Store, store_status
 
     with Store(out) as store:

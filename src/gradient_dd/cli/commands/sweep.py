@@ -22,9 +22,9 @@ from gradient_dd.errors import printable
 @click.option("--task", "tasks", multiple=True, metavar="NAME[:P=V,...]", help="A task, e.g. random_walk:n_states=40.")
 @click.option("--learner", "learners", multiple=True, metavar="NAME[:T]", help="A learner; ':T' for rho_mode T.")
 @own_rules
-@click.option("--alpha", metavar="VALUES", help="Values: 0.1,0.3 or, evenly spaced in the logarithm, 1e-3..1:13.")
+@click.option("--alpha", metavar="VALUES", help="Values: 0.1,0.3 or, logarithmically spaced, 1e-3..1:13.")
 @click.option("--zeta", metavar="VALUES", help="Step size of eta divided by the step size of w.")
-@click.option("--kappa", metavar="VALUES", help="Regulariser of Gradient-DD and of the learners with _dd.")
+@click.option("--kappa", metavar="VALUES", help="Regulariser of Gradient-DD and of learners named *_dd.")
 @click.option("--set", "others", multiple=True, metavar="NAME=VALUES", help="Values of any other parameter.")
 @click.option("--schedule", help="'constant' (default), 'tapered(1000)' or 'tapered(1000) per step'.")
 @click.option("--episodes", type=int, help="Length of a run in episodes, for episodic tasks.")
@@ -36,7 +36,7 @@ from gradient_dd.errors import printable
 @new_results_file
 @worker_count
 @dask_address
-@click.option("--report", is_flag=True, help="Also write a page with figures and tables, beside the results.")
+@click.option("--report", is_flag=True, help="Also write a page with figures and tables next to the results.")
 @click.option("--dry-run", is_flag=True, help="Print the size of the study and run nothing.")
 @as_json
 def sweep(study_file: str | None, out: Path, report: bool, dry_run: bool, as_json: bool, **flags: Any) -> None:
@@ -79,4 +79,4 @@ def sweep(study_file: str | None, out: Path, report: bool, dry_run: bool, as_jso
     for sentence in results.edge_notes():
         print_notice(sentence)
     total = study.n_settings * len(study.tasks)
-    click.echo(f"All {total} settings are in {out}: gradient-dd export --out {out} table.csv")
+    click.echo(f"All {total} settings are in {out}. To export them: gradient-dd export --out {out} table.csv")

@@ -1,4 +1,4 @@
-"""`gradient-dd verify`: checks a results file against its checksums."""
+"""`gradient-dd verify`: a check of a results file against its checksums."""
 
 import sys
 from pathlib import Path

@@ -32,13 +32,15 @@ from gradient_dd.engine.kernels.stream import fetch
 @numba.njit(**INNER)
 def restart(state, k):
     """Let a rung begin again at the initial weights with a smaller step size; forget the sums that it has a part in."""
-    memory, A, vectors, _, rungs = state
+    memory, A, S, vectors, _, rungs = state
     memory[:, D + k] = 0.0
     memory[:, U + k] = 0.0
     if k >= FIRST_GTD2:
         memory[:, ETA] = 0.0
     A[k] = 0.0
     A[:, k] = 0.0
+    S[k] = 0.0
+    S[:, k] = 0.0
     vectors[:, k] = 0.0
     rungs[0, k] *= SLOWER
     rungs[1, k] = 0.0
@@ -59,7 +61,7 @@ def restart_far(state, here, there, z, ahead):
 @numba.njit(**INNER)
 def look_for_bursts(state):
     """At the end of a block, let every rung start again whose errors have diverged."""
-    _, _, _, numbers, rungs = state
+    _, _, _, _, numbers, rungs = state
     usual = numbers[AT.first_block] + BLOCK * numbers[AT.squares] / numbers[AT.steps]
     for k in range(RUNGS):
         if not rungs[1, k] <= BURST * usual:
@@ -139,15 +141,12 @@ def product(w, ahead, where, count):
 
 
 @numba.njit(**INLINE)
-def learn(A, b, c, v, window, numbers, z, ahead, where, count, first, rho):
+def learn(A, S, b, c, v, window, e, numbers, z, ahead, where, count, first, rho):
     """Take a transition into the sums; return the TD error of what is read out, from before."""
     weight, k, u = numbers[AT.age], z.size, product(v, ahead, where, count)
     wanted, solved = rho * first, rho * min(max(u, -FAR), FAR)
     numbers[AT.weights] += weight
-    numbers[AT.later] += 1.0
-    numbers[AT.later_first] += wanted * wanted
-    numbers[AT.later_mixed] += wanted * solved
-    numbers[AT.later_solved] += solved * solved
+    numbers[AT.first] += weight * wanted * wanted
     numbers[AT.squares] += wanted * wanted
     numbers[AT.fourths] += (wanted * wanted) * (wanted * wanted)
     error = wanted - numbers[AT.share] * solved
@@ -157,17 +156,20 @@ def learn(A, b, c, v, window, numbers, z, ahead, where, count, first, rho):
     numbers[AT.window_squares] += error * error
     for n in range(count):
         i = np.uintp(where[n] if count < k else n)
-        pull = weight * rho * z[i]
+        pull, spread = weight * rho * z[i], weight * rho * rho * ahead[i]
         b[i] += pull * first
+        e[i] += spread * first
         c[i] += weight * z[i] * z[i]
         window[i] += error * z[i]
         if count == k:
             for j in range(k):
                 A[i, j] += pull * ahead[j]
+                S[i, j] += spread * ahead[j]
         else:
             for m in range(count):
                 place = np.uintp(where[m])
                 A[i, place] += pull * ahead[place]
+                S[i, place] += spread * ahead[place]
     return first - numbers[AT.share] * u
 
 
@@ -241,8 +243,8 @@ def rung_steps(numbers, multiples, recent, unit, first, discount, rho, here, the
 @kept(nogil=True, **COMPILE)
 def steps(state, alpha, x, x_next, columns, deltas, begin):
     """Make steps; `AutoState.advance` says what the arguments are, rows being as `kernel_rows` returns them."""
-    memory, A, vectors, numbers, rungs = state
-    b, c, v, window = vectors[0], vectors[1], vectors[2], vectors[3]
+    memory, A, S, vectors, numbers, rungs = state
+    b, c, v, window, e = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     first_weights, multiples, recent = memory[:, FIRST], rungs[0], rungs[1]
     begins, width, indices, values, near = x
     next_begins, next_width, next_indices, next_values, next_near = x_next
@@ -275,7 +277,7 @@ def steps(state, alpha, x, x_next, columns, deltas, begin):
             return t - begin
         numbers[AT.age] += 1.0
         numbers[AT.steps] += 1.0
-        deltas[t] = learn(A, b, c, v, window, numbers, z, ahead, where, count, first, rho[t])
+        deltas[t] = learn(A, S, b, c, v, window, e, numbers, z, ahead, where, count, first, rho[t])
         if rung_count:
             numbers[AT.norms] += max(1.0, rho[t]) * squared_length(values, row)
             unit = alpha if alpha > 0.0 or numbers[AT.norms] == 0.0 else UNIT * numbers[AT.steps] / numbers[AT.norms]

@@ -1,22 +1,22 @@
-"""Compile functions to kernels: options, source text, code on disk, and processor instructions that Python lacks.
+"""Compilation of kernels: options, source text, code on disk, and processor instructions that Python lacks.
 
-No fast-math: a lane's bits must not depend on its neighbours.
+Fast-math is off, because a lane's bits must not depend on its neighbours.
 
-LLVM uses 256-bit vectors on many processors that have 512-bit ones. A kernel asks for 512 function by function, so
-other compiled code of the process does not change. Results have the same bits at any width. `GRADIENT_DD_VECTOR_BITS`
+LLVM uses 256-bit vectors on many processors that support 512 bits. Kernels request 512 bits function by function, so
+other compiled code of the process does not change. Results are bit-identical at any width. `GRADIENT_DD_VECTOR_BITS`
 (128, 256 or 512) sets a smaller width.
 
-`disjoint` promises that the weight rows of a step do not overlap, so that the loop over lanes becomes vector code
-without checks. `barrier` ends the promise with the step, because the row of x' is the row of x in the next one.
+`disjoint` promises that the weight rows of a step do not overlap, so that the loop over lanes is vectorised without
+checks. `barrier` ends the promise after a step, because the row of x' is the row of x in the next step.
 
-Weights that decay towards zero end in the subnormal range, where each operation is slow and delays all lanes of its
-vector. So processors treat subnormal numbers as zero while kernels run (`subnormals_flushed`). Only results below
+Weights that decay towards zero become subnormal numbers, on which each operation is slow and delays all lanes of its
+vector. So the processor treats subnormal numbers as zero while kernels run (`subnormals_flushed`). Only results below
 2.3e-308 change.
 
 Compiled code is stored on disk under a key of everything it depends on: the bytecode of the rule and the numbers it
 reads (`rules.describe_kernel`), the contents of all files of the engine, the versions of Python, Numba, llvmlite and
-NumPy, the processor and its features, the width of vectors, and Numba's settings. Numba's own `cache=True` compares one
-source file, and runs stale code when a function of another file changes.
+NumPy, the processor and its features, the width of vectors, and Numba's settings. Numba's own `cache=True` checks one
+source file, and runs stale code after a function of another file has changed.
 """
 
 import os
@@ -46,16 +46,16 @@ from gradient_dd.fingerprint import digest
 from gradient_dd.learners import rule as rule_module
 
 COMPILE: dict[str, Any] = {"error_model": "numpy", "boundscheck": False}
-INNER: dict[str, Any] = COMPILE | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called by kernels only
+INNER: dict[str, Any] = COMPILE | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # only kernels call these
 INLINE: dict[str, Any] = INNER | {"forceinline": True}
-STRIP = 8  # the number of lanes of a block is a multiple of this, so vector loops need no loop for the remainder
-WHOLE_STRIPS = ~np.uintp(STRIP - 1)  # B & WHOLE_STRIPS is B, and tells the compiler that it is a multiple of STRIP
+STRIP = 8  # the number of lanes of a block is a multiple of this, so vector loops have no remainder
+WHOLE_STRIPS = ~np.uintp(STRIP - 1)  # B & WHOLE_STRIPS equals B, and tells the compiler that B is a multiple of STRIP
 VARIABLE = "GRADIENT_DD_VECTOR_BITS"
 WIDTHS = ("128", "256", "512")
 
 
 def wanted_bits() -> int:
-    """Return the requested width of vectors: 512, or what the environment says."""
+    """Return the requested width of vectors: the number in `GRADIENT_DD_VECTOR_BITS`, or 512."""
     text = os.environ.get(VARIABLE) or WIDTHS[-1]
     if text not in WIDTHS:
         raise bad_request(VARIABLE, "be 128, 256 or 512", text)
@@ -66,7 +66,7 @@ WANTED_BITS = wanted_bits()
 
 
 def vector_bits() -> int:
-    """Return the width that kernels are compiled for: the requested one, or the widest that the processor has."""
+    """Return the vector width that kernels are compiled for: the requested width, or the processor's if smaller."""
     features: Any = binding.get_host_cpu_features()
     widest = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
     return min(WANTED_BITS, widest)
@@ -76,23 +76,23 @@ def vector_bits() -> int:
 
 
 def compile_source(source: str, names: Mapping[str, Any]) -> Any:
-    """Return the function that a source text defines; `names` are the functions and numbers it may use."""
+    """Return the function that a source text defines; `names` are the functions and numbers that it uses."""
     scope = dict(names)
     exec(source, scope)
     return scope[source.removeprefix("def ").partition("(")[0]]
 
 
 def named(function: Any, made_of: str) -> Any:
-    """Add a digest of what a function is made of to its name, and return it.
+    """Add a digest of `made_of` to the name of a function, and return the function.
 
-    Code from disk is linked by name, and kernels of several rules would otherwise share one.
+    Code from disk is linked by name, and kernels of several rules would otherwise have the same name.
     """
     function.__qualname__ = f"{function.__name__}_{digest(made_of)}"
     return function
 
 
 def keep(function: Callable[..., Any], made_of: str | None, **options: Any) -> Any:
-    """Return a function that is compiled on its first call or read from disk; None for `made_of` uses no disk."""
+    """Return a function that its first call compiles, or reads from disk unless `made_of` is None."""
     function = function if made_of is None else named(function, made_of)
     options |= {"no_cfunc_wrapper": True}  # only Python calls it
     dispatcher = numba.njit(**options)(function)
@@ -118,7 +118,7 @@ def engine_contents() -> str | None:
         return None
 
 
-ENGINE_CONTENTS = engine_contents()  # at import: a file edited later is not the code that runs
+ENGINE_CONTENTS = engine_contents()  # read at import, because a file that is edited later is not the code that runs
 
 
 @cache
@@ -147,12 +147,12 @@ class KeptCode(NullCache):
         content = kernel_folder.read(key)
         try:
             return content and CompileResult._rebuild(target_context, *pickle.loads(content))
-        except Exception:  # whatever it is, compiling again is right
+        except Exception:  # compiling again is right after any error
             kernel_folder.report_damage(key)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write compiled code, unless it refers to addresses of this process."""
+        """Write compiled code to disk, unless it refers to addresses of this process."""
         if not data.lifted and not data.library.has_dynamic_globals and kernel_folder.folder():
             kernel_folder.write(self.key(sig), numba.core.serialize.dumps(data._reduce()))
 
@@ -167,7 +167,7 @@ def typed_as_any(function: Any) -> Any:
 
 @typed_as_any
 def use_widest_vectors(typing):
-    """Compile the calling function for vectors of `WANTED_BITS`, if the processor has them. Costs no instruction.
+    """Compile the calling function for vectors of `WANTED_BITS`, if the processor supports them. Adds no instruction.
 
     Each function with a loop over lanes needs this call, because Numba optimises a function before it inlines it.
     """
@@ -181,9 +181,9 @@ def use_widest_vectors(typing):
 
 
 def disjoint(scope: str, scopes: list[str]) -> tuple[Any, Any]:
-    """Return load(array, i) and store(array, i, value) that touch nothing the other scopes touch.
+    """Return load(array, i) and store(array, i, value), which promise not to access memory of the other scopes.
 
-    The promise holds between two calls of `barrier` only.
+    The promise holds only between two calls of `barrier`.
     """
 
     def tag(builder, instruction):
@@ -218,7 +218,7 @@ def disjoint(scope: str, scopes: list[str]) -> tuple[Any, Any]:
 
 
 def disjoint_accesses(scopes: list[str]) -> dict[str, Any]:
-    """Return `load_…` and `store_…` of every scope, by name."""
+    """Return the functions `load_…` and `store_…` of every scope, by name."""
     names = {}
     for scope in scopes:
         names[f"load_{scope}"], names[f"store_{scope}"] = disjoint(scope, scopes)
@@ -227,7 +227,7 @@ def disjoint_accesses(scopes: list[str]) -> dict[str, Any]:
 
 @typed_as_any
 def barrier(typing):
-    """Let the compiler move no memory access across this point. Costs no instruction."""
+    """Prevent the compiler from moving memory accesses across this point. Adds no instruction."""
 
     def emit(context, builder, signature, arguments):
         builder.asm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", [], side_effect=True)
@@ -240,12 +240,12 @@ def barrier(typing):
 
 
 X86, ARM = platform.machine() in ("x86_64", "AMD64"), platform.machine() in ("aarch64", "arm64")
-FLUSH_SUBNORMALS = 0x8040 if X86 else 1 << 24 if ARM else 0  # elsewhere subnormal numbers stay, which is slower
+FLUSH_SUBNORMALS = 0x8040 if X86 else 1 << 24 if ARM else 0  # other processors keep subnormal numbers, which is slower
 I32, I64, VOID, POINTER = ir.IntType(32), ir.IntType(64), ir.VoidType(), ir.IntType(8).as_pointer()
 
 
 def call_intrinsic(builder, name, result, *arguments):
-    """Call an intrinsic of LLVM."""
+    """Emit a call of an LLVM intrinsic, and return its result."""
     kind = ir.FunctionType(result, [one.type for one in arguments])
     return builder.call(builder.module.declare_intrinsic(name, (), kind), arguments)
 

@@ -1,10 +1,10 @@
-"""Compiled functions on feature rows and on the traces of one learner, which are such rows too.
+"""Compiled functions for feature rows, and for the traces of one learner, which are stored as rows too.
 
-A row is a tuple: indices in order, values, begin, end, and whether it is dense and needs no indices.
+A row is a tuple: sorted indices, values, begin, end, and whether the row is dense and has no indices.
 
-A trace has two halves. A step makes the new trace in the spare half, and swaps the halves once it is certain to be
-made, so a refused step changes nothing. Entries below SMALLEST of the largest one are dropped, unless rows are dense:
-they are below the rounding of the largest one.
+A trace has two halves. A step computes the new trace in the spare half, and swaps the halves after its last check, so a
+rejected step changes nothing. Unless rows are dense, entries smaller than SMALLEST times the largest entry are dropped,
+because they are below its rounding error.
 """
 
 from typing import Any
@@ -17,10 +17,10 @@ from gradient_dd.engine.kernels.vectors import SMALLEST, make_numbers
 from gradient_dd.engine.single import CHANGE, ETA, IN_ORDER, MOST_SORTED, OUTSIDE, UNORDERED
 from gradient_dd.learners import Rule
 
-SIZE_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # of a double: all bits but the sign
-CHUNK = np.uintp(256)  # rows that are checked while they are in the cache
-BLOCK = np.uintp(32)  # rows that are sorted together
-NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned places need no test for a negative one
+SIZE_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a double except its sign
+CHUNK = np.uintp(256)  # rows checked at a time, while they are in the cache
+BLOCK = np.uintp(32)  # rows sorted together
+NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned indices need no check for negative values
 
 
 # The user's data --------------------------------------------------------------------------------------------------
@@ -30,8 +30,8 @@ NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned places need no test for a negat
 def largest_bits(words):
     """Return the largest |value| of doubles, which are given and returned as their 64 bits.
 
-    The sizes of doubles have the order of their bits, with infinity and NaN last, and a maximum of integers becomes
-    vector code.
+    Absolute values of doubles have the order of their bits, with infinity and NaN last, and a maximum of integers is
+    vectorised.
     """
     most = np.int64(0)
     for j in range(words.size):
@@ -49,7 +49,7 @@ def pairs_order(indices, width, p):
         end = min(size, begin + CHUNK * step)
         for j in range(begin, end):
             index = np.int64(indices[j])
-            outside |= index | (last - index)  # becomes negative, and stays so, if one of the two is
+            outside |= index | (last - index)  # becomes and stays negative if one of the two is negative
         for j in range(begin + ONE, end):
             falls += indices[j] <= indices[j - ONE]
         for j in range(begin + step, end, step):  # indices may fall from one row to the next
@@ -59,7 +59,7 @@ def pairs_order(indices, width, p):
 
 @kept(nogil=True, **COMPILE)
 def columns_are_sound(reward, discount, rho):
-    """Return whether rewards are finite, discounts in [0, 1], and ratios finite and not negative."""
+    """Return whether rewards are finite, discounts in [0, 1], and ratios finite and non-negative."""
     sound = True
     for t in range(reward.size):
         sound &= abs(reward[t]) < np.inf
@@ -70,7 +70,7 @@ def columns_are_sound(reward, discount, rho):
 
 @numba.njit(**INLINE)
 def row_is_sound(indices, values, p):
-    """Return whether the values of a row are finite, and its indices from 0 to p − 1, in order and each once."""
+    """Return whether the values of a row are finite, and its indices sorted, unique and from 0 to p − 1."""
     sound, last = True, -1
     for j in range(values.size):
         sound &= abs(values[j]) < np.inf
@@ -82,15 +82,15 @@ def row_is_sound(indices, values, p):
 
 @kept(nogil=True, **COMPILE)
 def rows_are_sound(indices, values, next_indices, next_values, p):
-    """Return whether both rows of a transition are sound."""
+    """Return whether both rows of a transition are valid."""
     return row_is_sound(indices, values, p) and row_is_sound(next_indices, next_values, p)
 
 
 @numba.njit(**INNER)
 def ordered_row(indices, values):
-    """Return a row with its indices in order, each once; values of equal indices are added up from left to right.
+    """Return a row with sorted, unique indices; values of equal indices are added up from left to right.
 
-    A long row that is not in order is returned unchanged.
+    An unsorted row of more than MOST_SORTED features is returned unchanged.
     """
     count, falls = np.uintp(indices.size), False
     for j in range(ONE, count):
@@ -117,7 +117,7 @@ def ordered_row(indices, values):
 
 @numba.njit(**INLINE)
 def compare(keys, ranks, early, late):
-    """Compare two features of each row of a block, and increase the rank of the one that belongs after the other."""
+    """Compare two features of each row of a block, and increase the rank of the feature that comes second."""
     use_widest_vectors()
     for row in range(BLOCK):
         in_order = np.int64(keys[early + row] <= keys[late + row])
@@ -127,10 +127,10 @@ def compare(keys, ranks, early, late):
 
 @kept(nogil=True, **COMPILE)
 def sort_rows(indices, values, width, ordered, summed):
-    """Fill `ordered` and `summed` with rows of `width` features in the order of their indices.
+    """Fill `ordered` and `summed` with rows of `width` features, sorted by index.
 
-    The place of a feature in its row is the number of features that belong before it. These are counted for BLOCK rows
-    together, one row in each lane of a vector, and without branches.
+    The place of a feature in its row is the number of features that come before it. This number is counted for BLOCK
+    rows together, one row in each lane of a vector, without branches.
     """
     use_widest_vectors()
     step, size = np.uintp(width), np.uintp(indices.size)
@@ -176,7 +176,7 @@ def largest_of(values, begin, end):
 
 @numba.njit(**INLINE)
 def place_of(row, j):
-    """Return the feature at a place of a row."""
+    """Return the index of the feature at a place of a row."""
     return j - row[2] if row[4] else np.uintp(row[0][j])
 
 
@@ -198,7 +198,7 @@ def dot(x, y):
 
 @numba.njit(**INNER)
 def grow(decay, z, gain, x, places, values):
-    """Fill `places` and `values` with decay z + gain x; return how many there are, and the largest |value|."""
+    """Fill `places` and `values` with decay z + gain x; return the number of entries and the largest |value|."""
     a, b, made, largest = z[2], x[2], NULL, 0.0
     while a < z[3] or b < x[3]:
         i = place_of(z, a) if a < z[3] else place_of(x, b)
@@ -221,7 +221,7 @@ def grow(decay, z, gain, x, places, values):
 
 @numba.njit(**INLINE)
 def drop_small(places, values, count, bound):
-    """Remove the entries of a list that are not above a bound; return how many stay."""
+    """Remove the entries whose |value| does not exceed a bound; return the number of entries that remain."""
     stay = NULL
     for j in range(count):
         if abs(values[j]) > bound:
@@ -238,7 +238,7 @@ def trace_row(traces, half, k):
 
 @numba.njit(**INNER)
 def eta_along(memory, z):
-    """Return the product of a trace and η over its scale."""
+    """Return the product of a trace and η / scale."""
     total = 0.0
     for j in range(z[3]):
         total += z[1][j] * memory[np.uintp(z[0][j]), ETA]
@@ -247,7 +247,7 @@ def eta_along(memory, z):
 
 @numba.njit(**INNER)
 def move_along(memory, part, z, coefficient):
-    """Move a part of the memory along a trace."""
+    """Add coefficient × a trace to a part of the memory."""
     if coefficient != 0.0:
         for j in range(z[3]):
             memory[np.uintp(z[0][j]), part] += coefficient * z[1][j]
@@ -262,7 +262,7 @@ def clear_along(memory, z):
 
 @numba.njit(**INLINE)
 def remember(before, discount, rho, pi, mu, t):
-    """Store a transition for the traces of the next one; all of it is 0 where an episode ended."""
+    """Store a transition for the traces of the next step, or zeros if an episode ended."""
     goes_on = discount != 0.0
     before[0] = discount
     before[1] = rho if goes_on else 0.0
@@ -271,12 +271,12 @@ def remember(before, discount, rho, pi, mu, t):
 
 
 def make_grow_traces(rule: Rule) -> Any:
-    """Compile `grow_traces`, which adds the next x to every trace, in the spare half."""
+    """Compile `grow_traces`, which decays every trace and adds the next x, in the spare half."""
     count, make, feeds_back = len(rule.traces), make_numbers(rule), "x_trace" in rule.trace_arguments
 
     @numba.njit(**INNER)
     def grow_traces(traces, half, dense, own, x, alpha, rho):
-        """Return whether all new traces are finite."""
+        """Compute the new traces, and return whether all of them are finite."""
         fine = True
         for k in range(count):
             old, numbers = trace_row(traces, half, k), traces.numbers[1 - half, k]

@@ -1,13 +1,13 @@
-"""The fused lane kernel: many settings of one rule, side by side, on one trajectory.
+"""The fused lane kernel: many settings of one rule together on one trajectory.
 
-The rule's own Python function is compiled into the loop over lanes. `move_source` writes that loop from a rule and a
-type of outcome, with a line for each weight row that it reads or writes, and nothing that the rule does not use:
+The rule's own Python function is compiled into the loop over lanes. `move_source` writes this loop for a rule and a
+type of outcome: one line for each weight row that is read or written, and no line for values that the rule ignores:
 
     rule, known = LEARNERS["gradient_dd"], Known(rho=1.0, rho_x=1.0, discount=None)
     print(move_source(OutcomeKind(rule, k=1, width=2, one_hot=True, known=known)))
 
-A step computes the x·(w − w_prev) of the next one while the coefficients are still in registers, so the trajectory has
-one outcome more than steps. The bits of a lane do not depend on its neighbours, even if one of them becomes infinite.
+A step computes x·(w − w_prev) for the next step while the coefficients are still in registers, so a kernel needs one
+outcome more than steps. The bits of a lane do not depend on its neighbours, even if a neighbour becomes infinite.
 `docs/contribute/engine.md` explains each choice, line by line.
 """
 
@@ -32,16 +32,16 @@ Scalars = namedtuple("Scalars", "first reward rho rho_x discount with_x with_nex
 """The numbers of a step that all lanes share.
 
 first               where the rows of the outcome begin in the table
-with_x, with_next   products of the coming x with the directions of w in this step
+with_x, with_next   products of the next step's x with the directions of w in this step
 m0, m1              entries of the diagonal M⁻¹ at the rows of x and x', for a natural rule
 """
 
 
 @dataclass(frozen=True)
 class OutcomeKind:
-    """The outcomes that one `move` serves: they touch `width` weight rows, the first k of them through x.
+    """The outcomes that share one `move`: they use `width` weight rows, of which the first k belong to x.
 
-    With `one_hot` the features are 1, and products with them are left out; a natural rule then moves w along m0 x and
+    With `one_hot` the features are 1, so products with them are omitted; a natural rule then moves w along m0 x and
     m1 x', because M is diagonal. The `known` numbers are constants, so products with ρ = 1 or γ = 1 cost nothing.
     """
 
@@ -53,7 +53,7 @@ class OutcomeKind:
 
     @property
     def one_row(self) -> bool:
-        """Whether the only row is that of x: x' is the same one-hot x, or a terminal, along which nothing may move."""
+        """Whether the only row is the row of x: x' is the same one-hot x, or a terminal state without features."""
         return self.one_hot and self.width == self.k
 
     def times(self, value: str, vector: str, j: int) -> str:
@@ -62,7 +62,7 @@ class OutcomeKind:
 
 
 def move_source(outcomes: OutcomeKind) -> str:
-    """Return the source of `move`, which makes one step of all lanes and counts the scales that left their range."""
+    """Return the source of `move`, which makes one step of all lanes and counts the scales that leave their range."""
     body = [
         *read_weights(outcomes),
         *read_memory(outcomes.rule),
@@ -84,7 +84,7 @@ def move_source(outcomes: OutcomeKind) -> str:
 
 
 def read_shared(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the lines that read what all lanes share: arrays, scalars (known ones are constants), rows and features."""
+    """Yield the lines that read shared values: arrays, scalars (constants if known), rows and features."""
     rule, known = outcomes.rule, outcomes.known._asdict()
     yield "w, eta, fields = lanes.w, lanes.eta, lanes.fields"
     names = ["reward", "rho", "rho_x", "discount"]
@@ -104,7 +104,7 @@ def read_shared(outcomes: OutcomeKind) -> Iterator[str]:
 
 
 def read_weights(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the lines that read w and η of a lane and form δ and x·η."""
+    """Yield the lines that read w and η of a lane and compute δ and x·η."""
     width, k = outcomes.width, outcomes.k
     for j in range(width):
         yield f"w{j} = load_w{j}(w, r{j} + lane)"
@@ -121,7 +121,7 @@ def read_weights(outcomes: OutcomeKind) -> Iterator[str]:
 
 
 def write_weights(outcomes: OutcomeKind) -> Iterator[str]:
-    """Yield the lines that write (w + w_x x) + w_next x', η + eta_x x, and x·(w − w_prev) of the coming x."""
+    """Yield the lines that write (w + w_x x) + w_next x', η + eta_x x, and x·(w − w_prev) for the next step's x."""
     rule, moves = outcomes.rule, outcomes.rule.moves
     for j in range(outcomes.width):
         terms, along = [f"w{j}"], f" * m{j}" if rule.natural else ""
@@ -161,7 +161,7 @@ def observe_diagonal(metric, table, outcome, first, width):
 
 
 def make_take_step(rule: Rule, shape: Shape) -> Any:
-    """Compile `take_step`, one step of all lanes, for narrow outcomes and for the others."""
+    """Compile `take_step`, which makes one step of all lanes for a narrow or a wide outcome."""
     width = np.uintp(shape.width)
     uses_change, natural = "x_change" in rule.arguments, rule.natural
     both = shape.narrow is not None and shape.wide is not None

@@ -1,16 +1,16 @@
-"""Passes over the lanes of questions: sums, moves, traces, and returns beside predictions.
+"""Passes over the lanes of questions: sums, moves, traces, and comparisons of predictions with returns.
 
-The features of x and x' form one ordered list with two values each. Most features of a tile coder stay active from one
-step to the next, so a pass for both vectors reads most of the memory once.
+The features of x and x' form one sorted list with two values each. Most features of a tile coder stay active from one
+step to the next, so a pass for both vectors reads most of the memory only once.
 
-A trace is values (p, columns) and the ordered list of the features where any column is not zero. Entries below
-`smallest` of the largest one of their column are dropped, as in `Learner`: they are below the largest one's rounding.
-With `shared`, the lanes of a range have one column: the weights of a feature move by coefficient × one number.
-Otherwise each lane has its own column, which also becomes vector code.
+A trace consists of values (p, columns) and the sorted list of features where any column is not zero. Entries smaller
+than `smallest` times the largest entry of their column are dropped, as in `Learner`, because they are below its
+rounding error. With `shared`, the lanes of a range share one column: the weights of a feature move by coefficient × one
+number. Otherwise each lane has its own column; this loop is vectorised too.
 
 A lane follows one return at a time: it stores its prediction x·w, adds up the rewards that follow, and compares the two
 when the question ends or less than LEFT of the return's weight remains. Then it waits for up to as many steps as that
-return had, so that returns do not all begin where questions begin. Means weigh the n-th comparison by n, so that early
+return had, so that returns do not all begin where questions begin. Means weight the n-th comparison by n, so that early
 predictions are forgotten.
 """
 
@@ -60,7 +60,7 @@ def join_rows(x, x_next, t, uses_next, dense, places, here, there):
 
 @numba.njit(**INNER)
 def sum_both(memory, part, step, x_sum, next_sum):
-    """Fill two arrays (slots,) with x and with x' times a part of every lane, summed from left to right."""
+    """Fill two arrays (slots,) with the products of x and x' with a part of every lane, summed from left to right."""
     use_widest_vectors()
     places, here, there, count = step.places, step.here, step.there, step.length
     x_sum[:] = 0.0
@@ -83,7 +83,7 @@ def sum_both(memory, part, step, x_sum, next_sum):
 
 @numba.njit(**INNER)
 def sum_row(memory, part, places, values, count, into):
-    """Fill `into` (slots,) with a vector times a part of every lane, summed from left to right."""
+    """Fill `into` (slots,) with the product of a vector and a part of every lane, summed from left to right."""
     use_widest_vectors()
     into[:] = 0.0
     for j in range(count):
@@ -99,7 +99,7 @@ def move_row(memory, part, places, values, count, by, scratch):
     use_widest_vectors()
     for j in range(count):
         if values[j] != 0.0:
-            scratch[0] = values[j]  # in the precision of the memory
+            scratch[0] = values[j]  # rounded to the precision of the memory
             row, value = memory[np.uintp(places[j]), part], scratch[0]
             for lane in range(by.size):
                 row[lane] += by[lane] * value
@@ -107,9 +107,9 @@ def move_row(memory, part, places, values, count, by, scratch):
 
 @numba.njit(**INLINE)
 def settle(memory, lane, scale, shrink, bounds):
-    """Shrink the scale of η of a lane, and multiply it into η beyond its bounds; return whether η stays finite.
+    """Shrink a lane's scale of η, and multiply it into η if it leaves its bounds; return whether η stays bounded.
 
-    bounds  the smallest and the largest scale, and the largest number in η
+    bounds  the smallest and the largest scale, and the largest |entry| of η
     """
     smallest, largest, limit = bounds
     scale[lane] *= 1.0 + shrink
@@ -129,12 +129,12 @@ def settle(memory, lane, scale, shrink, bounds):
 
 @numba.njit(**INNER)
 def decay_and_grow(values, listed, count, spare, step, decay, gain, largest, smallest, most):
-    """Set every column to decay z + gain x; return how many features are listed now.
+    """Set every column to decay z + gain x; return the new number of listed features.
 
-    listed    the `count` features that are listed;  spare  scratch for such a list
+    listed    the `count` listed features, to update;  spare  scratch for such a list
     largest   (columns,) to fill with the largest |entry|
-    smallest  the share of the largest below which an entry is dropped; negative to drop none
-    most      a column with a larger entry is cleared: its lanes stop
+    smallest  the share of the largest entry below which an entry is dropped; negative to drop none
+    most      a column with a larger entry is cleared, and its lanes stop
     """
     use_widest_vectors()
     places, here, rows = step.places, step.here, step.length
@@ -178,7 +178,7 @@ def make_trace_passes(shared: bool) -> Any:
 
     @numba.njit(**INNER)
     def sum_along(memory, part, traces, which, begin, into):
-        """Fill `into` (slots,) with the trace of each lane times a part of it, summed from left to right."""
+        """Fill `into` (slots,) with the product of each lane's trace and a part of it, summed from left to right."""
         use_widest_vectors()
         values, listed = traces.values[which], traces.listed[which]
         into[:] = 0.0
@@ -195,7 +195,7 @@ def make_trace_passes(shared: bool) -> Any:
 
     @numba.njit(**INNER)
     def move_along(memory, part, traces, which, begin, by, scratch):
-        """Add `by` (slots,) × the trace of each lane to a part of it."""
+        """Add `by` (slots,) × each lane's trace to a part of the lane."""
         use_widest_vectors()
         values, listed = traces.values[which], traces.listed[which]
         flat, parts, slots = memory.reshape(memory.size), np.uintp(memory.shape[1]), np.uintp(memory.shape[2])
@@ -205,7 +205,7 @@ def make_trace_passes(shared: bool) -> Any:
             if shared:
                 for k in range(np.uintp(begin.size - 1)):
                     if values[i, k] != 0.0:
-                        scratch[0] = values[i, k]  # in the precision of the memory
+                        scratch[0] = values[i, k]  # rounded to the precision of the memory
                         value = scratch[0]
                         for lane in range(np.uintp(begin[k]), np.uintp(begin[k + np.uintp(1)])):
                             flat[first + lane] += by[lane] * value
@@ -227,7 +227,7 @@ def add(into, row, value):
 
 @numba.njit(**INNER)
 def add_returns(quality, x_w, reward, discount, rho, seen, ranges, shared):
-    """Follow the returns of all lanes by one step; drop a return at a step outside its question."""
+    """Advance the returns of all lanes by one step, and drop a return if its question does not include the step."""
     use_widest_vectors()
     begin, view = ranges.begin, ranges.views
     for k in range(view.size):

@@ -1,8 +1,8 @@
 """The kernel of questions: many lanes of one rule on one stream, each with its own signal, horizon, policy and states.
 
-Lanes are contiguous, memory[i, part, slot], so that a feature touches one stretch of memory. The lanes of a *range* see
-the same steps; with `shared` they also have the same discount and ratio, so one trace serves all of them. The
-arithmetic is that of `Learner.update`, in the same order: a lane in double precision has the bits of a single learner.
+Lanes are contiguous, memory[i, part, slot], so that a feature uses one block of memory. The lanes of a *range* see the
+same steps; with `shared` they also have the same discount and ratio, and share one trace. The arithmetic follows
+`Learner.update` in the same order, so a lane in double precision is bit-identical to a single learner.
 """
 
 from functools import cache
@@ -38,13 +38,13 @@ X_W, NEXT_W, X_ETA, X_CHANGE, Z_ETA, B_ETA = range(SUMS)
 
 @numba.njit(**INLINE)
 def columns_of(ranges, k, shared):
-    """Return where the columns of a range of lanes (of traces, discounts and ratios) begin and end."""
+    """Return the begin and the end of the columns (of traces, discounts and ratios) of a range of lanes."""
     return (k, k + 1) if shared else (ranges.begin[k], ranges.begin[k + 1])
 
 
 @numba.njit(**INNER)
 def remember_rows(last, view, step):
-    """Replace x and x' of the previous step that a view saw by those of a new step."""
+    """Replace x and x' of the last step of a view with x and x' of a new step."""
     for j in range(last.counts[view]):
         last.rows[view, last.places[view, j]] = 0.0
     for j in range(step.length):
@@ -57,7 +57,7 @@ def remember_rows(last, view, step):
 
 @numba.njit(**INNER)
 def remember_transition(before, data, t, ranges, shared):
-    """Store discount, ratio and probabilities of a step that was seen; 0 at the end of a question or an episode."""
+    """Store discount, ratio and probabilities where a step is seen; 0 at the end of a question or an episode."""
     for k in range(ranges.views.size):
         first, end = columns_of(ranges, k, shared)
         for column in range(first, end) if data.seen[t, ranges.views[k]] else range(0):
@@ -70,7 +70,7 @@ def remember_transition(before, data, t, ranges, shared):
 
 
 def make_read(rule: Rule, shared: bool, double: bool) -> Any:
-    """Compile `read`, which adds the next x to every trace, and computes the sums of a step."""
+    """Compile `read`, which decays every trace, adds the next x to it, and computes the sums of a step."""
     smallest, most = BOUNDS[double].share, BOUNDS[double].entry
     has_eta, has_change, moves_z = rule.has_eta, "x_change" in rule.arguments, "w_z" in rule.moves
     asks_z, asks_b = "z_eta" in rule.arguments, "b_eta" in rule.arguments
@@ -79,7 +79,7 @@ def make_read(rule: Rule, shared: bool, double: bool) -> Any:
 
     @numba.njit(**INNER)
     def sum_changes(traces, last, step, ranges, into):
-        """Fill `into` with x·(w − w_prev): w moved by w_x x + w_next x' + w_z z in the step that a lane saw last."""
+        """Fill `into` with x·(w − w_prev): w moved by w_x x + w_next x' + w_z z in a lane's last step."""
         use_widest_vectors()
         begin, view, moved = ranges.begin, ranges.views, last.moved
         into[:] = 0.0
@@ -143,7 +143,7 @@ def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
 
     @numba.njit(**INNER)
     def call_rule(first, end, k, scale, stopped, constants, data, t, sums, deltas, moves, reach):
-        """Set the moves of a range of lanes; return how many lanes would leave their bounds."""
+        """Set the moves of a range of lanes; return the number of lanes that would leave their bounds."""
         use_widest_vectors()
         reward, discount, rho, factor = data.reward[t], data.discount[t], data.rho[t], data.factor[t]
         on_x, on_next, largest = reach
@@ -198,7 +198,7 @@ def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
 
     @numba.njit(**INNER)
     def decide(memory, scale, stopped, constants, ranges, data, t, number, sums, deltas, moves, reach):
-        """Fill `deltas` (slots,) and `moves` (MOVES, slots); moves of η are over its scale."""
+        """Fill `deltas` (slots,) and `moves` (MOVES, slots); moves of η are divided by its scale."""
         use_widest_vectors()
         outside = 0
         for k in range(ranges.views.size):
@@ -222,7 +222,7 @@ def make_decide(rule: Rule, shared: bool, double: bool) -> Any:
 
 @cache
 def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
-    """Return `steps` for a rule, which its first call compiles; `double` is the precision of the memory."""
+    """Return the kernel `steps` for a rule; its first call compiles it. `double` selects double precision."""
     read, decide = make_read(rule, shared, double), make_decide(rule, shared, double)
     _, move_along = make_trace_passes(shared)
     moves_x, moves_next, moves_z = (name in rule.moves for name in ("w_x", "w_next", "w_z"))
@@ -248,7 +248,7 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
 
     @numba.njit(**INNER)
     def remember(traces, last, ranges, data, t, step, moves):
-        """Store what the next step needs of this one."""
+        """Store the values of this step that the next step needs."""
         if has_change:
             for k in range(ranges.views.size):
                 if data.seen[t, ranges.views[k]]:
@@ -275,7 +275,7 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
             question_lanes.move_row(blame, 0, step.places, step.here, step.length, by, scratch)
 
     def steps(lanes, traces, last, constants, ranges, x, x_next, data, done):
-        """Make a step of every lane for every row; `engine.questions.QuestionMemory` describes the arrays."""
+        """Make one step of every lane for every row; `engine.questions.QuestionMemory` describes the arrays."""
         use_widest_vectors()
         memory, scale, stopped, blame, quality = lanes
         traces, last, constants = LaneTraces(*traces), LastStep(*last), LaneConstants(*constants)
@@ -302,7 +302,7 @@ def questions_kernel(rule: Rule, shared: bool, double: bool) -> Any:
             question_lanes.add_returns(
                 quality, sums[X_W], data.reward[t], data.discount[t], data.rho[t], data.seen[t], ranges, shared
             )
-            if data.cut[t]:  # what would have followed is not known
+            if data.cut[t]:  # the rewards that would have followed are unknown
                 quality[AHEAD] = 0.0
             if (before + t) % MEASURED_EVERY == 0:
                 number = float(1 + before + t)

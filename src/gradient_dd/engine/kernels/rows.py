@@ -1,17 +1,17 @@
 """A task as arrays for the lane kernels: the weight rows of each outcome, its error, and the compiled sums of errors.
 
-An outcome lists the *union* of the non-zeros of x and x', those of x first, with both values. So a step reads and
-writes every row once, as (w + w_x x) + w_next x', whether x and x' overlap or not.
+An outcome lists the *union* of the non-zeros of x and x', the non-zeros of x first, with both values. So a step reads
+and writes every row once, as (w + w_x x) + w_next x', whether x and x' overlap or not.
 
     RMSVE(w)² = Σ_s d_s (x_s·w − V_s)²  =  rest + Σ_m (row_m·w − target_m)²
 
-The rows of the error are the states' own, √d_s x_s, or, if they have fewer non-zeros, the rows of the triangular factor
-R of C = RᵀR:
+The rows of the error are √d_s x_s, one per state, or the rows of the triangular factor R of C = RᵀR if R has fewer
+non-zeros:
 
     ‖Xw − V‖²_D  =  ‖R (w − w̃)‖² + ‖Xw̃ − V‖²_D,    where w̃ is the D-projection of V.
 
-Both are exact identities, and sums of squares. The second is used only if C is conditioned well enough for it to be
-exact in floating point too. The 396 states of the Boyan chain with p = 100 become 100 rows of two non-zeros.
+Both forms are exact identities and sums of squares. The second is used only if C is conditioned well enough for it to
+be accurate in floating point. The 396 states of the Boyan chain with p = 100 become 100 rows of two non-zeros.
 """
 
 from collections import namedtuple
@@ -39,23 +39,23 @@ from gradient_dd.engine.single import aligned
 from gradient_dd.tasks import Task
 
 Rows = NDArray[np.uint64]
-WIDEST = 8  # the most rows of a step for which the loop over lanes is unrolled
-WORST_CONDITION = 1e2  # of the diagonal of R; beyond it the error loses digits
-AT_ONCE = 4  # terms of the error in one pass over the lanes
+WIDEST = 8  # maximum number of rows of a step for which the loop over rows is unrolled
+WORST_CONDITION = 1e2  # largest ratio of diagonal entries of R; beyond it the error loses digits
+AT_ONCE = 4  # number of terms of the error in one pass over the lanes
 
 
 class OutcomeRows(NamedTuple):
-    """For each outcome `width` rows; the unused ones are spare rows after the p features, with value 0.
+    """The weight rows of every outcome, `width` each; unused entries are spare rows after the p features, with value 0.
 
     Spare rows of the weights stay 0 while a lane is finite, because everything added to them is a product with 0.
 
     rows, x, x_next  (outcomes, width) flat: distinct rows, and the values of x and x' there
     u                (outcomes, width) flat: discount x' − x, so that δ = reward + u·w
-    narrow           (outcomes,) whether it uses the first k rows only
+    narrow           (outcomes,) whether the outcome uses only the first k rows
     reward, rho, rho_x, discount  (outcomes,)
-    state, entered   (outcomes,) the state that it leaves and the state that it enters
-    with_x, with_next  (outcomes,) products of the x of the entered state with its x and x'; 0 with more than
-                     `WIDEST` rows, and `entered` is then -1
+    state, entered   (outcomes,) the state that the outcome leaves, and the state that it enters
+    with_x, with_next  (outcomes,) products of the entered state's x with the outcome's x and x'; with more than
+                     `WIDEST` rows 0, and `entered` is -1
     """
 
     rows: Rows
@@ -74,7 +74,7 @@ class OutcomeRows(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Numbers that all outcomes of a type share, which become constants of a kernel; None where they differ."""
+    """The numbers that all outcomes of a type share, which become constants of a kernel; None if they differ."""
 
     rho: float | None
     rho_x: float | None
@@ -92,7 +92,7 @@ class Shape(NamedTuple):
 
 
 Step = namedtuple("Step", "outcome first coming width B")
-"""One step inside a kernel: its outcome, where its rows and the coming rows begin, their number, and B lanes."""
+"""One step in a kernel: its outcome, where its rows and the next step's rows begin, their number, and B lanes."""
 
 
 @lru_cache(maxsize=16)
@@ -130,9 +130,9 @@ def outcome_rows(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[O
 
 
 def tabled_products(rows: Rows, x: Array, x_next: Array, coming: NDArray[np.int64], k: int) -> tuple[Array, Array]:
-    """Return the products of x and x' of each outcome with the x of its `coming` one, summed in the kernels' order."""
+    """Return the products of each outcome's x and x' with the x of its `coming` outcome, summed in kernel order."""
     with_x, with_next = np.zeros((2, len(x)))
-    coming = np.minimum(coming, len(x) - 1)  # nothing follows a terminal, and its products are not read
+    coming = np.minimum(coming, len(x) - 1)  # nothing follows a terminal state, so its products are not read
     for i, j in product(range(k), range(x.shape[1] if x.shape[1] <= WIDEST else 0)):
         shared = np.where(rows[coming, i] == rows[:, j], x[coming, i], 0.0)
         with_x += shared * x[:, j]
@@ -227,11 +227,11 @@ def padded(matrix: sp.csr_matrix) -> tuple[NDArray[np.uint64], Array]:
 
 
 class Errors(NamedTuple):
-    """Sums of the errors of a block of lanes; every array flat, lanes contiguous.
+    """Sums of the errors of a block of lanes; every array is flat, with contiguous lanes.
 
     now       (lanes,) the latest error
     total     (lanes,) over all points;  last (lanes,) over the last 100;  curve (bins, lanes) over each bin
-    diverged  (2, lanes) the step and the episode after which the error left the bound; 0 if it did not
+    diverged  (2, lanes) the step and the episode after which the error exceeded the bound; 0 if it never did
     """
 
     now: Array
@@ -242,13 +242,13 @@ class Errors(NamedTuple):
 
 
 def no_errors(lanes: int, bins: int) -> Errors:
-    """Return sums of 0 errors."""
+    """Return the sums before the first point."""
     now, total, last = (aligned((lanes,)) for _ in range(3))
     return Errors(now, total, last, aligned((bins * lanes,)), np.zeros(2 * lanes, np.int64))
 
 
 def make_add_terms(k: int, count: int) -> Any:
-    """Compile `add_terms`: now += (row_m·w − target_m)² for all lanes, for `count` terms of k numbers from m on."""
+    """Compile `add_terms`: now += (row_m·w − target_m)² for all lanes and for `count` terms of k numbers from m on."""
     terms = [(i, j) for i in range(count) for j in range(k)]
     lines = [
         "def add_terms(w, now, measure, m, B):",
@@ -283,7 +283,7 @@ def fold(errors, segments, s):
         error = np.sqrt(now[lane])
         now[lane] = error if diverged[lane] == 0 else np.inf
         lost += 0 if now[lane] <= DIVERGED else 1  # so that NaN counts as divergence
-    if lost:  # a loop of its own: as part of the first one it would not become vector code
+    if lost:  # a separate loop, because the first loop would otherwise not be vectorised
         for lane in range(B):
             if not now[lane] <= DIVERGED:
                 if diverged[lane] == 0:
@@ -323,7 +323,7 @@ def take_any_errors(w, measure, errors, gap, segments, s):
 
 @cache
 def make_take_errors(k: int) -> Any:
-    """Compile `take_errors`, which does the same for rows of k non-zeros."""
+    """Compile `take_errors`, which replaces `take_any_errors` for rows of k non-zeros."""
     add_some, add_one = make_add_terms(k, AT_ONCE), make_add_terms(k, 1)
     step = np.uintp(AT_ONCE)
 

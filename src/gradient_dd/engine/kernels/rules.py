@@ -1,4 +1,4 @@
-"""Rules as the kernels see them: fields of a lane, coefficients, several rules in one, a steady shrink, keys on disk.
+"""Rules in the form that kernels use: fields of a lane, coefficients, joint rules, steady shrinks, keys on disk.
 
 A joint rule is for blocks of few lanes. Each step has a cost that does not depend on the number of lanes: the kernel
 reads its outcome, and waits for the writes of the previous step. With few lanes this cost dominates. A joint rule
@@ -7,8 +7,8 @@ are 0, so a lane has the same results as in a block of its own rule.
 
     print(joint_source((LEARNERS["td"].plain, LEARNERS["gtd2"].plain)))
 
-The key of a kernel on disk contains the code of its rule. A rule that calls functions of its own is compiled in every
-process.
+The key of a kernel on disk contains the code of its rule. A rule that calls its own helper functions is compiled in
+every process.
 """
 
 import builtins
@@ -32,11 +32,11 @@ MEMBER = Parameter("member", "the number of the part that the lane follows", def
 STEP_SIZES = ("alpha", "beta")
 PLAIN = tuple(name for name in PLAIN_SIGNALS if name not in STEP_SIZES)
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
-FEW = 16  # the most lanes of a rule that join lanes of other rules
+FEW = 16  # rules with at most this many lanes join lanes of other rules
 
 Parts = tuple[Rule, ...]
 Names = tuple[str, ...]
-Group = tuple[list[int], list[Setting]]  # places among all settings, and what runs there
+Group = tuple[list[int], list[Setting]]  # places among all settings, and the settings that run there
 
 
 def lane_parameters(rule: Rule) -> list[str]:
@@ -56,7 +56,7 @@ IN_A_ROW, IN_LANES = "own[{}]", "own[{}, lane]"  # the source that reads paramet
 
 @cache
 def make_coefficients(rule: Rule, place: str, signals: Names, moves: Names) -> Any:
-    """Compile `coefficients`, a function of these signals that returns these moves, 0 for those the rule lacks."""
+    """Compile `coefficients`, which returns `moves` from `signals`; moves that the rule lacks are 0."""
     own = rule.own_parameters
     arguments = [place.format(own.index(name)) if name in own else name for name in rule.arguments]
     lines = [
@@ -76,11 +76,11 @@ class JointRule(Rule):
     parts: Parts = ()
 
     def __post_init__(self) -> None:
-        """Check nothing: each part has been checked."""
+        """Skip all checks, because each part has been checked."""
 
     @cached_property
     def key(self) -> str:
-        """A short name for the definitions of all parts."""
+        """A fingerprint of the definitions of all parts."""
         return fingerprint("joint", [part.key for part in self.parts])
 
 
@@ -105,7 +105,7 @@ def joint_source(parts: Parts) -> str:
 
 @cache
 def joint_rule(parts: Parts) -> JointRule:
-    """Return the rule that represents several. Only kernels can call its step."""
+    """Return the rule that represents several rules. Only kernels can call its step."""
     step = compile_source(joint_source(parts), {f"step_{i}": numba.njit(p.step, **INLINE) for i, p in enumerate(parts)})
     name = " + ".join(part.name for part in parts)
     parameters = *{one.name: one for part in parts for one in part.parameters}.values(), MEMBER
@@ -115,7 +115,7 @@ def joint_rule(parts: Parts) -> JointRule:
 def can_join(rule: Rule) -> bool:
     """Return whether lanes of a rule may join lanes of other rules.
 
-    A natural rule has a metric of its own, and a shrink of η that is not steady would make all lanes divide.
+    A natural rule may not, because it has its own metric. A shrink of η that is not steady would make all lanes divide.
     """
     return rule.is_plain and not rule.natural and ("eta_eta" not in rule.moves or has_steady_shrink(rule))
 
@@ -137,7 +137,7 @@ def join_few(settings: Sequence[Setting], groups: Iterable[list[int]], fits: Cal
     together = [groups for groups in few.values() if len(groups) > 1]
     made += [(one[0], [settings[place] for place in one[0]]) for one in few.values() if len(one) == 1]
     rules = {settings[group[0]].rule for groups in together for group in groups}
-    parts = tuple(sorted(rules, key=lambda rule: (rule.name, rule.key)))  # one order for all ρ: one kernel
+    parts = tuple(sorted(rules, key=lambda rule: (rule.name, rule.key)))  # one order for all ρ, so one kernel
     for places in ([place for group in groups for place in group] for groups in together):
         rule, lanes = joint_rule(parts), []
         for setting in (settings[place] for place in places):
@@ -151,7 +151,7 @@ def join_few(settings: Sequence[Setting], groups: Iterable[list[int]], fits: Cal
 
 
 class Followed:
-    """A number of unknown value that knows whether it is `steady`: made of step sizes and parameters only."""
+    """A number of unknown value that records whether it is `steady`: computed only from step sizes and parameters."""
 
     def __init__(self, steady: bool) -> None:
         self.steady = steady
@@ -202,7 +202,7 @@ def has_inverse(rule: Rule) -> bool:
 
 
 class NotKeepableError(Exception):
-    """A function depends on a value that a key cannot hold."""
+    """The error that a function depends on a value which a key cannot contain."""
 
 
 def describe(value: Any) -> str:
@@ -221,13 +221,13 @@ def describe(value: Any) -> str:
 
 
 def describe_code(code: CodeType) -> str:
-    """Describe compiled code, for a key: with the names of variables and the constants."""
+    """Describe bytecode, for a key: with the names of its variables and its constants."""
     parts = code.co_code.hex(), code.co_names, code.co_varnames, code.co_freevars, code.co_exceptiontable.hex()
     return f"{parts} {describe(code.co_consts)}"
 
 
 def names_in(code: CodeType) -> set[str]:
-    """Return every name that code or a function inside it may look up."""
+    """Return every name that code, or a function inside it, may look up."""
     inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return set(code.co_names).union(*map(names_in, inner))
 
@@ -238,7 +238,7 @@ def describe_function(function: Callable[..., Any]) -> str:
     read = {name: function.__globals__[name] for name in names_in(code) if name in function.__globals__}
     read |= dict(zip(code.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()), strict=True))
     seen = {name: describe(value) for name, value in sorted(read.items())}
-    if function.__module__ not in sys.modules:  # stored code contains the name of this module, and needs it
+    if function.__module__ not in sys.modules:  # stored code refers to its module by name
         raise NotKeepableError
     return f"{function.__module__} {describe_code(code)} {seen} {describe(function.__defaults__ or ())}"
 
@@ -252,7 +252,7 @@ def describe_rule(rule: Rule) -> str | None:
         parameters = [(parameter.name, parameter.shared) for parameter in rule.parameters]
         traces = [(trace.name, describe_function(trace.step), trace.memory) for trace in rule.traces]
         return repr((describe_function(rule.step), rule.moves, rule.natural, parameters, *([traces] if traces else [])))
-    except (NotKeepableError, AttributeError, ValueError):  # not a plain function, or one with an empty cell
+    except (NotKeepableError, AttributeError, ValueError):  # not a plain function, or a function with an empty cell
         return None
 
 

@@ -1,14 +1,14 @@
-"""The state of a block of lanes: weights, step sizes, the scale of η, and what a lane remembers between two steps.
+"""The state of a block of lanes: weights, step sizes, the scale of η, and the values that a lane keeps between steps.
 
-Lane l of weight row i is w[i × B + l], B being the number of lanes of the block. A loop over lanes therefore runs over
-contiguous numbers and becomes vector code.
+Lane l of weight row i is w[i × B + l], where B is the number of lanes of the block. A loop over lanes therefore runs
+over contiguous numbers and is vectorised.
 
-A rule that shrinks all of η shrinks one number of each lane: its η is scale × stored numbers, and a step divides what
-it adds to η by the scale. If the shrink is steady (`rules.has_steady_shrink`) the fused kernel does not divide: it sets
-the factor and its inverse at the beginning of a segment, and each step multiplies the scale by the factor and the
-inverse of the scale by the inverse. Every 128 steps of the run it corrects the inverse, so that rounding does not add
-up, and multiplies a scale that has left its range into η. It checks lanes with a strong shrink more often. This depends
-on the lane's own shrink only, so the bits of a lane do not depend on its neighbours.
+A rule that shrinks all of η changes one number per lane: η is scale × stored numbers, and a step divides its additions
+to η by the scale. If the shrink is steady (`rules.has_steady_shrink`), the fused kernel does not divide: it sets the
+factor and its inverse at the beginning of a segment, and each step multiplies the scale by the factor, and the inverse
+of the scale by the inverse factor. Every 128 steps of the run it corrects the inverse, so that rounding errors do not
+accumulate, and multiplies a scale that has left its range into η. It checks lanes with a strong shrink more often. The
+period depends only on the lane's own shrink, so the bits of a lane do not depend on its neighbours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,15 +33,15 @@ from gradient_dd.engine.kernels.rules import has_inverse, lane_fields, lane_para
 from gradient_dd.engine.single import aligned
 from gradient_dd.learners import Rule, Setting
 
-MOST_LANES = 128  # the most lanes of a block; more gain nothing
-STRIDE = np.uintp(MOST_LANES)  # of the fields: a constant for the compiler, so that one pointer serves them all
+MOST_LANES = 128  # maximum number of lanes of a block; more lanes gain no speed
+STRIDE = np.uintp(MOST_LANES)  # stride of the fields: a constant for the compiler, so that one pointer is enough
 TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
 SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η retains 1e-18 of its size
 LARGEST_SHRINK = 2.0**600  # used in place of a larger one: such a lane diverges at once, and its scale stays finite
-AFTER_TINY = HUGE_SCALE / 2  # the next scale of a plain rule after a tiny one: it lasts longer than 1
+AFTER_TINY = HUGE_SCALE / 2  # the scale of a plain rule after a tiny one; a scale of 1 would become tiny again sooner
 ETA_SUMS = ("x_eta", "z_eta", "b_eta")
 ETA_MOVES = ("eta_x", "eta_next", "eta_z")
-SELDOM = 128  # the most steps between two checks of a scale; a power of two, like every period
+SELDOM = 128  # maximum number of steps between checks of a scale; a power of two, like every period
 
 
 def field_begins(rule: Rule) -> dict[str, Any]:
@@ -50,25 +50,25 @@ def field_begins(rule: Rule) -> dict[str, Any]:
 
 
 def padded_lanes(count: int) -> int:
-    """Return the number of lanes of a block of `count` settings: whole strips."""
+    """Return the number of lanes of a block of `count` settings, rounded up to whole strips."""
     return -(-count // STRIP) * STRIP
 
 
 class Lanes(NamedTuple):
-    """The arrays that a kernel changes; those with a column for each lane are flat and start on a cache line.
+    """The arrays that a kernel changes; arrays with one column per lane are flat and start on a cache line.
 
     w, eta   (rows, B); the true η of a lane is its scale × eta
     start    (2, B) alpha and zeta as given
-    fields   (…, MOST_LANES) the rows that `lane_fields` names: the rule's parameters, x·(w − w_prev) of the coming
+    fields   (…, MOST_LANES) the rows that `lane_fields` names: the rule's parameters, x·(w − w_prev) for the next
              step, a steady shrink of η and its inverse, the inverse of the scale of η, and the scale of η
     metric   (p² + 1,) of a natural rule: its count of steps, then (ε I + Σ x xᵀ)⁻¹. In the fused kernel, whose features
-             are one-hot, (rows + 1,): the count, then ε + visits of each row. Of other rules empty
+             are one-hot, (rows + 1,): the count, then ε + visits of each row. Empty for other rules
     change   (rows, B) the last change of w, for a rule with momentum; else empty
-    shared   the rule's own parameters, those that its traces read being equal in all lanes
-    vectors  (2, p) the traces z and b;  places (2, p) which entries are listed;  marks (2, p) 1 for those
-    counts   (2,) how many are listed;  sizes (2,) the largest |entry|
+    shared   the rule's own parameters; parameters that its traces read are equal in all lanes
+    vectors  (2, p) the traces z and b;  places (2, p) their listed entries;  marks (2, p) 1 for listed entries
+    counts   (2,) number of listed entries;  sizes (2,) the largest |entry|
     pi, mu   (outcomes,) probabilities of the action under the two policies
-    before   (4,) discount, ρ, π and μ of the previous step, 0 where an episode starts
+    before   (4,) discount, ρ, π and μ of the previous step, 0 at the start of an episode
     memory   (traces, most) numbers that each trace remembers
     """
 
@@ -93,7 +93,7 @@ class Lanes(NamedTuple):
 def new_lanes(
     settings: Sequence[Setting], B: int, spare: int, initial_w: Array, probabilities: tuple[Array, Array], fused: bool
 ) -> Lanes:
-    """Return B fresh lanes: one for each setting, and lanes that never move; `spare` weight rows follow the p rows."""
+    """Return B new lanes: one per setting, then lanes that never move; `spare` weight rows follow the p rows."""
     rule, values, p = settings[0].rule, settings[0].values, len(initial_w)
     rows, names, metric = p + spare, lane_parameters(rule), np.zeros(0)
     if rule.natural:
@@ -127,7 +127,7 @@ def new_lanes(
 def set_step_sizes(lanes, factor, B, stride):
     """Set alpha to factor × the given alpha, and beta to zeta × alpha.
 
-    `stride` is STRIDE. As a constant of this function it would cost registers: a step of TD takes 6 % longer.
+    `stride` is STRIDE. As a constant of this function it would cost registers: a step of TD would take 6 % longer.
     """
     use_widest_vectors()
     for lane in range(B):
@@ -141,21 +141,21 @@ def set_step_sizes(lanes, factor, B, stride):
 
 @numba.njit(**INLINE)
 def bounded(shrink):
-    """Return the factor that η shrinks by, neither zero nor large enough to make a scale infinite."""
+    """Return the shrink factor of η, bounded so that it is not zero and makes no scale infinite."""
     shrink = shrink if shrink != 0.0 else SMALLEST_SHRINK
     return LARGEST_SHRINK if abs(shrink) > LARGEST_SHRINK else shrink
 
 
 @numba.njit(**INLINE)
 def check_period(shrink):
-    """Return the steps between two checks of a lane's scale: it changes by less than 2²⁵⁶, or the period is 1."""
+    """Return the number of steps between checks of a lane's scale, which changes by at most 2²⁵⁶ in them; else 1."""
     size = abs(shrink)
     return 128 if 0.25 <= size <= 4.0 else 32 if 0.00390625 <= size <= 256.0 else 4 if size <= 2.0**60 else 1
 
 
 @numba.njit(**INLINE)
 def is_due(step, period):
-    """Return whether a step is a multiple of a power of two."""
+    """Return whether a step is a multiple of the period, a power of two."""
     return step & (period - 1) == 0
 
 
@@ -167,7 +167,7 @@ def is_inside(scale):
 
 @numba.njit(**INNER)
 def check_scales(eta, fields, B, step):
-    """Correct the inverse of each scale that is due after `step` steps; multiply scales out of range into η."""
+    """Correct the inverse of each scale that is due after `step` steps; multiply out-of-range scales into η."""
     use_widest_vectors()
     scales = np.uintp(fields.size) - STRIDE
     inverses, shrinks = scales - STRIDE, scales - STRIDE * np.uintp(3)
@@ -202,7 +202,7 @@ def multiply_in(eta, fields, B, scales, lane, after_tiny):
     scale = fields[scales + lane]
     left = after_tiny if abs(scale) < 1.0 else 1.0
     fields[scales + lane] = left
-    factor = 1.0 / left  # exact, and apart from the scale so that their product does not vanish
+    factor = 1.0 / left  # exact; not combined with the scale, because their product might vanish
     for i in range(lane, np.uintp(eta.size), B):
         eta[i] = eta[i] * scale * factor
 
@@ -241,7 +241,7 @@ def call_step(rule: Rule) -> Iterator[str]:
 
 
 def shrink_eta(rule: Rule, steady: bool) -> Iterator[str]:
-    """Yield the lines that shrink the scale of η, and divide what the step adds to η by the scale.
+    """Yield the lines that shrink the scale of η, and divide the step's additions to η by the scale.
 
     With a steady shrink they multiply by the stored inverse of the scale, and the kernel checks scales periodically.
     Otherwise each step divides, and counts the scales that leave their range.

@@ -1,12 +1,12 @@
 """The stream kernel: one learner on a user's transitions, given as rows of features.
 
 The memory of a learner is memory[i, part], where the parts are w, η and w − w_prev: the numbers of one feature are
-adjacent, and the kernel prefetches the features of coming rows. Sums run from left to right, as in the interpreted step
+adjacent, and the kernel prefetches the features of later rows. Sums run from left to right, as in the interpreted step
 of `Learner`, so both give the same bits.
 
 A kernel is compiled for one `layout` of rows:
 
-    rows     row t is from begin[t] to begin[t + 1]
+    rows     row t runs from begin[t] to begin[t + 1]
     pairs    every row has `width` features
     single   every row has one feature
     dense    every row has all features, and needs no indices
@@ -40,14 +40,14 @@ from gradient_dd.engine.single import (
 )
 from gradient_dd.learners import Rule
 
-FAR_AHEAD = {"rows": 6, "pairs": 6, "single": 24, "dense": 0}  # rows by which features are prefetched
+FAR_AHEAD = {"rows": 6, "pairs": 6, "single": 24, "dense": 0}  # number of rows by which features are prefetched
 SMALLEST_SCALE, LARGEST_SCALE = SCALE_RANGE
-NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned places need no test for a negative one
+NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned indices need no check for negative values
 
 
 @typed_as_any
 def fetch(typing: Any, array: Any, i: Any) -> Any:
-    """Prefetch the cache line of an element for writing. Costs one instruction; i may be out of range."""
+    """Prefetch the cache line of an element for writing. Adds one instruction; i may be out of range."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -160,7 +160,7 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
 
     @numba.njit(**INLINE)
     def forget_change(memory, counts, changed):
-        """Set w − w_prev to zero wherever the last step of the call before has moved w."""
+        """Set w − w_prev to zero wherever the last step of the previous call moved w."""
         everywhere = counts[CHANGED] == EVERYWHERE
         for j in range(len(memory) if everywhere else counts[CHANGED]):
             memory[np.uintp(j if everywhere else changed[j]), CHANGE] = 0.0
@@ -172,13 +172,13 @@ def stream_kernel(rule: Rule, layout: str) -> Any:
         return rows.indices, rows.values, begin, end, dense
 
     def steps(state, constants, x, x_next, columns, begin):
-        """Make a step for each row from `begin` on; return the row at which they stopped, or the number of rows.
+        """Make one step for each row from `begin` on; return the row at which they stopped, or the number of rows.
 
-        Steps stop where a move or the scale of η would leave its bounds, or the step resets η to 0. The row of x' is
-        not read where its discount is 0.
+        Steps stop at a row where a trace, a move or the scale of η would leave its bounds, or which would reset η to 0.
+        A row of x' is not read if its discount is 0.
 
-        state      the arrays of `SingleMemory`, which change;  constants  those of `SingleMemory`
-        x, x_next  in the order of `FeatureRows`
+        state      the arrays of `SingleMemory`, which change;  constants  its constants
+        x, x_next  the fields of `FeatureRows`
         columns    reward, discount and rho (n,), then the columns of `SingleMemory.advance`
         """
         memory, scale, counts, changed = state[:4]
@@ -282,7 +282,7 @@ def step_kernel(rule: Rule, dense: bool) -> Any:
     steps: Any = stream_kernel(rule, "dense" if dense else "pairs")
 
     def step(state, constants, indices, values, next_indices, next_values, row, reward, discount, rho, pi, mu, factor):
-        """Make one step and return its TD error; NaN if a row is not sound, or `steps` does not make the step.
+        """Make one step and return its TD error; NaN if a row is invalid, or if `steps` does not make the step.
 
         row  (7,) scratch for the columns of `steps`
         """

@@ -37,7 +37,7 @@ from gradient_dd.engine.kernels.vectors import (
 from gradient_dd.engine.reference import PRODUCTS
 from gradient_dd.learners import MOVES, Rule
 
-SUMS = ("delta", *ETA_SUMS)  # of each lane, summed over rows
+SUMS = ("delta", *ETA_SUMS)  # sums over rows, for each lane
 DIRECTIONS = tuple(move for move in MOVES if move != "eta_eta")
 SHARED = ("rho", "rho_x", "discount", *PRODUCTS)  # the signals of a step that all lanes share
 Scratch = namedtuple(
@@ -45,7 +45,7 @@ Scratch = namedtuple(
 )
 """Arrays between the passes of a step.
 
-delta … b_eta      (B,) sums of each lane;  w_x … eta_z  (B,) its coefficients;  gap  (B,) an error's term
+delta … b_eta      (B,) sums of each lane;  w_x … eta_z  (B,) its coefficients;  gap  (B,) a term of the error
 along, along_next  (p,) the directions M⁻¹x and M⁻¹x' of a natural rule
 """
 SCRATCH_SOURCE = f"""def new_scratch(B, p):
@@ -55,7 +55,7 @@ new_scratch = numba.njit(compile_source(SCRATCH_SOURCE, {"Scratch": Scratch, "np
 
 
 def make_call_rule(rule: Rule) -> Any:
-    """Compile `call_rule`: from the sums of every lane to its coefficients."""
+    """Compile `call_rule`, which computes the coefficients of every lane from its sums."""
     loop = [f"{name} = load_{name}(scratch.{name}, lane)" for name in SUMS if name in rule.arguments]
     loop += [*read_memory(rule), *call_step(rule), *shrink_eta(rule, steady=False)]
     loop += [f"store_{move}(scratch.{move}, lane, {move})" for move in rule.moves if move != "eta_eta"]
@@ -73,7 +73,7 @@ SCOPES = ["sums", "row0", "row1", "row2", "row3"]
 load_sums, store_sums = disjoint("sums", SCOPES)
 load_row, store_row = disjoint("row0", SCOPES)
 (load_1, store_1), (load_2, store_2), (load_3, store_3) = (disjoint(scope, SCOPES) for scope in SCOPES[2:])
-FOUR = np.uintp(4)  # rows of a trace in one pass over the lanes
+FOUR = np.uintp(4)  # number of rows of a trace in one pass over the lanes
 
 
 @numba.njit(**INLINE)
@@ -114,14 +114,14 @@ def move_w_by_both(w, begin, scratch, x, x_next, B):
 
 @numba.njit(**INLINE)
 def entry(lanes, base, i):
-    """Return a row of a trace, and its value there."""
+    """Return the row and the value of an entry of a trace."""
     row = lanes.places[base + i]
     return row, lanes.vectors[base + row]
 
 
 @numba.njit(**INLINE)
 def four_entries(lanes, base, i, B):
-    """Return where four rows of a trace begin in the weights, and its values there."""
+    """Return where the rows of four trace entries begin in the weights, and the values of the entries."""
     (r0, z0), (r1, z1) = entry(lanes, base, i), entry(lanes, base, i + np.uintp(1))
     (r2, z2), (r3, z3) = entry(lanes, base, i + np.uintp(2)), entry(lanes, base, i + np.uintp(3))
     return r0 * B, r1 * B, r2 * B, r3 * B, z0, z1, z2, z3
@@ -147,7 +147,7 @@ def sum_along(sums, array, lanes, which, B):
 
 @numba.njit(**INLINE)
 def move_along(array, lanes, which, coefficients, B):
-    """Move all lanes along a trace."""
+    """Add coefficients × a trace to the weights of all lanes."""
     use_widest_vectors()
     base, count = which * np.uintp(lanes.marks.size >> 1), np.uintp(lanes.counts[which])
     whole = count - count % FOUR
@@ -167,7 +167,7 @@ def move_along(array, lanes, which, coefficients, B):
 
 @numba.njit(**INLINE)
 def repeat_change(lanes, coefficients, B):
-    """Move w along its last change, with which the next change begins."""
+    """Add coefficients × the last change to w, and begin the next change with them."""
     use_widest_vectors()
     for row in range(np.uintp(lanes.change.size) // B):
         begin = row * B  # a range in steps of B could fail, so the compiler would count references in every step
@@ -218,7 +218,7 @@ def make_read(rule: Rule) -> Any:
 def make_move_weights(rule: Rule) -> Any:
     """Compile `move_weights`, which moves w and η of all lanes along x, x', z and the last change of w.
 
-    A plain rule makes one move of w, by the sum of both coefficients × directions.
+    A plain rule moves w once, by w_x x + w_next x'.
     """
     w_x, w_next, w_z, w_change, eta_x, eta_next, eta_z = (
         move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change", "eta_x", "eta_next", "eta_z")
@@ -264,7 +264,7 @@ def make_move_weights(rule: Rule) -> Any:
 
 
 def make_write_change(rule: Rule) -> Any:
-    """Compile `write_change`, which writes x·(w − w_prev) of the coming x: its products with all directions of w."""
+    """Compile `write_change`, which computes x·(w − w_prev) for the next step's x from the directions of w."""
     w_x, w_next, w_z, w_change = (move in rule.moves for move in ("w_x", "w_next", "w_z", "w_change"))
     CHANGE, natural, z = state.field_begins(rule)["memory_x_change"], rule.natural, np.uintp(trace_place(rule, "z"))
 
@@ -272,7 +272,7 @@ def make_write_change(rule: Rule) -> Any:
     def write_change(lanes, table, step, scratch):
         use_widest_vectors()
         coming, width, B, none = step.coming, step.width, step.B, np.uintp(0)
-        if w_change:  # the change is a vector of its own
+        if w_change:  # the change is stored as a vector
             changes = lanes.fields[CHANGE : CHANGE + B]
             set_all(changes, 0.0, B)
             for i in range(coming, coming + width):

@@ -1,7 +1,7 @@
 """Vectors that all lanes of a block share, because they do not depend on the weights: features, traces, directions.
 
-A trace is a vector with the list of its non-zeros. An entry below SMALLEST of the largest one is dropped: it is less
-than the rounding of the largest, and stays so, because both decay by the same factors.
+A trace is a vector with the list of its non-zeros. An entry smaller than SMALLEST times the largest is dropped: it is
+below the rounding error of the largest, and stays below it, because both decay by the same factors.
 
 A natural rule moves w along M⁻¹x and M⁻¹x', where M = (ε I + Σ x xᵀ) / (n + 1) after n steps. Its metric is a flat
 array: n, then the matrix (ε I + Σ x xᵀ)⁻¹, which the Sherman-Morrison formula updates.
@@ -31,7 +31,7 @@ def product(table, first, width, vectors, base):
 
 @numba.njit(**INLINE)
 def products_ahead(table, first, coming, width):
-    """Return the products of the coming x with this step's x and x', each given by where its rows begin."""
+    """Return the products of the next step's x (rows from `coming`) with this step's x and x' (from `first`)."""
     with_x, with_next = 0.0, 0.0
     for i in range(coming, coming + width):
         if table.x[i] != 0.0:
@@ -54,7 +54,7 @@ def decay_trace(lanes, which, decay):
         row = lanes.places[base + i]
         value = lanes.vectors[base + row] * decay
         size = abs(value)
-        if not size <= bound:  # so that NaN stays, and is seen
+        if not size <= bound:  # so that NaN stays and is detected
             lanes.places[base + listed] = row
             lanes.vectors[base + row] = value
             largest = max(largest, size)
@@ -104,7 +104,7 @@ def make_numbers(rule: Rule) -> Any:
 
 
 def make_advance_traces(rule: Rule) -> Any:
-    """Compile `advance_traces`, which adds this step's x to every trace."""
+    """Compile `advance_traces`, which decays every trace and adds this step's x to it."""
     count, numbers, feeds_back = len(rule.traces), make_numbers(rule), "x_trace" in rule.trace_arguments
 
     @numba.njit(**INLINE)
@@ -115,7 +115,7 @@ def make_advance_traces(rule: Rule) -> Any:
             decay, gain = numbers(which, lanes.shared, lanes.before, lanes.memory[which], alpha, rho, x_trace)
             decay_trace(lanes, which, decay)
             add_features(lanes, which, gain, table, step)
-        goes_on = 1.0 if table.discount[step.outcome] != 0.0 else 0.0  # all of `before` is 0 where an episode starts
+        goes_on = 1.0 if table.discount[step.outcome] != 0.0 else 0.0  # all of `before` is 0 at the start of an episode
         lanes.before[0] = table.discount[step.outcome]
         lanes.before[1] = goes_on * rho
         lanes.before[2] = goes_on * lanes.pi[step.outcome]
@@ -127,7 +127,7 @@ def make_advance_traces(rule: Rule) -> Any:
 # The metric of a natural rule -------------------------------------------------------------------------------------
 
 
-# Its functions index a flat array: a reshape could fail, and the compiler would count references in every step.
+# Functions index a flat array: a reshape could fail, so the compiler would count references in every step.
 
 
 @numba.njit(**INLINE)

@@ -1,1 +1,1 @@
-"""All that exists for one paper: its studies, figures, claims, exact statements and readings."""
+"""The content for one paper: its studies, figures, claims, exact statements and interpretations."""

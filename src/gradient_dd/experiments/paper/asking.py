@@ -1,9 +1,9 @@
-"""The questions that claims on the walk and on the Boyan chain ask, each under several ways of tuning.
+"""Questions of the claims about the walk and the Boyan chain, each under several ways of tuning.
 
-as the paper has it       Gradient-DD with κ = 1, TD and TDRC choose a step size; GTD2 and TDC choose ζ too
-ζ = 1 for GTD2 and TDC    every learner chooses a step size only
-tuned alike               every learner chooses among as many settings: a step size and ζ, or κ
-tuned fully               every learner spends the same budget of a search over all parameters it has (`studies`)
+as the paper has it       a step size is tuned for Gradient-DD (κ = 1), TD and TDRC; ζ too for GTD2 and TDC
+ζ = 1 for GTD2 and TDC    only a step size is tuned for every learner
+tuned alike               every learner has the same number of settings: a step size and ζ, or κ
+tuned fully               every learner has the same search budget for all of its parameters (`studies`)
 
 lower        ratio of mean errors below 1
 as good      below 1.25
@@ -27,16 +27,16 @@ from gradient_dd.studies.intervals import DRAWS, Interval, ratio_interval, resam
 from gradient_dd.studies.store import Store
 
 AS_GOOD, INSENSITIVE = 1.25, 2.0  # bounds of ratios
-WITHIN = 2.0  # times the best error: a good step size
-CONVERGED = 0.1  # of the initial error: a run below it has converged as far as a finite run can show
-NEGLIGIBLE = 1.1  # times the cost of GTD2
+WITHIN = 2.0  # a step size is good if its error is below this multiple of the best error
+CONVERGED = 0.1  # share of the initial error below which a finite run counts as converged
+NEGLIGIBLE = 1.1  # multiple of the cost of GTD2
 GOALS = ("last100", "mean_error")  # the final error, and the mean error over the run
 
 
 class Criterion(NamedTuple):
-    """What must hold of the ratio of two learners' errors: on which side of a bound, by which measure, tuned for what.
+    """A condition on the ratio of two learners' errors: the side of a bound, the measure, and the goals of tuning.
 
-    `together` names one judgement for every goal of tuning; without a name each goal has a judgement of its own.
+    `together` names one judgement for all goals of tuning; without a name, each goal has its own judgement.
     """
 
     words: str
@@ -48,7 +48,7 @@ class Criterion(NamedTuple):
 
 
 def of_speed(words: str, side: str = "below", bound: float = 1.0, measure: str = "mean_error") -> Criterion:
-    """Return a criterion of the speed, tuned for the mean error and for the final error."""
+    """Return a criterion on speed, tuned for the mean error and for the final error."""
     return Criterion(words, side, bound, measure, ("mean_error", "last100"))
 
 
@@ -59,13 +59,13 @@ BEST_KAPPA = Criterion("as good as the best κ: ratio below 1.25", bound=AS_GOOD
 GROWS = Criterion("the ratio grows from each size to the next", "above")
 ENDS_GROW = Criterion("the ratio grows from the smallest size to the largest", "above")
 SPEED_GROWS = of_speed("the ratio of mean errors grows from each size to the next", "above")
-FASTER = of_speed("lower mean error, tuned for it and for the final error")
+FASTER = of_speed("lower mean error, tuned for the mean and for the final error")
 MUCH_FASTER = of_speed(
-    "mean error, and episodes to a tenth of the initial error, below 0.8 of theirs, tuned for the mean "
+    "mean error, and episodes to a tenth of the initial error, below 0.8 of the rival's, tuned for the mean "
     "and for the final error",
     bound=1 / AS_GOOD,
 )
-AS_FAST_AS = of_speed("as good in the mean error, tuned for it and for the final error", bound=AS_GOOD)
+AS_FAST_AS = of_speed("as good in the mean error, tuned for the mean and for the final error", bound=AS_GOOD)
 SLOWER_AT_FIRST = of_speed(
     "higher error over the first twentieth, tuned for the mean and for the final error", "above", measure="early"
 )
@@ -84,8 +84,8 @@ def tuned_ways(
 ) -> Iterator[tuple[str, dict[str, Line], list[StudyEvidence]]]:
     """Yield for each way of tuning its name, the line of each learner, and the evidence of the studies' companions.
 
-    A study without a companion stands for itself. A way of tuning without any companion, as in a first look, is left
-    out.
+    For a study without a companion, the evidence is its own. A way of tuning without any companion, as in a first look,
+    is left out.
     """
     for tuning in tunings:
         suffix = SUFFIXES.get(tuning, "")
@@ -94,7 +94,7 @@ def tuned_ways(
 
 
 class Side(NamedTuple):
-    """A learner of a study, by the line that a way of tuning has for it, or by a line of its own."""
+    """A learner of a study, with the line that a way of tuning gives it, or with its own `line`."""
 
     study: str
     learner: str = "gradient_dd"
@@ -108,7 +108,7 @@ class Side(NamedTuple):
 
 
 def against(ours: Side, rivals: Sequence[Side], criterion: Criterion, tunings: Iterable[str] = WAYS) -> Ask:
-    """Ask whether ours over each rival meets a criterion, on every case of the rivals' study."""
+    """Ask whether the ratio of our error to each rival's meets a criterion, on every case of the rivals' study."""
     studies = tuple(dict.fromkeys((ours.study, rivals[0].study)))
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
@@ -131,12 +131,12 @@ def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "las
 
 
 def versus(study: str, rivals: Iterable[str], criterion: Criterion, tunings: Iterable[str] = WAYS) -> Ask:
-    """Ask whether Gradient-DD over each rival meets a criterion, on every case of a study."""
+    """Ask whether the ratio of Gradient-DD's error to each rival's meets a criterion, on every case of a study."""
     return against(Side(study), [Side(study, rival) for rival in rivals], criterion, tunings)
 
 
 def together(*asks: Ask) -> Ask:
-    """Ask all the questions of several, with the criterion of the first."""
+    """Ask the questions of several `asks`, with the criterion of the first."""
     studies = tuple(dict.fromkeys(study for ask in asks for study in ask.studies))
     return Ask(asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask.questions(evidence)])
 
@@ -157,14 +157,14 @@ def as_tuned(*studies: str) -> Ask:
 
 
 def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
-    """Ask whether Gradient-DD is lower than TD in the measure it is tuned for, and in the mean error at the end."""
+    """Ask whether Gradient-DD is below TD in the tuned measure, and in the mean error when tuned for the final."""
     criteria = [Criterion(words, measure=goal, tuned_for=(goal,), together="what is measured") for goal in GOALS]
     asks = [versus(study, ("td",), criterion) for study, criterion in product(studies, criteria)]
     return together(*asks, *(versus(study, ("td",), Criterion(words, measure="mean_error")) for study in studies))
 
 
 def grows(study: str, *rivals: str, criterion: Criterion = GROWS) -> Ask:
-    """Ask whether rival / Gradient-DD grows from each size to the next, or from the smallest to the largest."""
+    """Ask whether the ratio rival / Gradient-DD grows from size to size, or from the smallest to the largest."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = []
@@ -187,7 +187,7 @@ def grows(study: str, *rivals: str, criterion: Criterion = GROWS) -> Ask:
 
 
 def on_cases(words: str, asked: Callable[..., list[ClaimQuestion]], *studies: str, **how: Any) -> Ask:
-    """Ask the same of every case of studies; `how` goes to `asked`."""
+    """Ask the questions that `asked` returns for every case of some studies; `how` holds its keywords."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = [evidence[study] for study in studies]
@@ -197,13 +197,13 @@ def on_cases(words: str, asked: Callable[..., list[ClaimQuestion]], *studies: st
 
 
 def ends_low(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
-    """Ask whether Gradient-DD ends below a tenth of the initial error, tuned as the paper has it."""
+    """Ask whether Gradient-DD ends below a tenth of the initial error, tuned as in the paper."""
     pair = Pair(found.choose(case, AS_PRINTED["gradient_dd"]), None, "last100")
     return [ClaimQuestion("share", (pair,), "below", CONVERGED)]
 
 
 def values_of(parameter: str, values: tuple[float, ...], rho_mode: str = "R") -> tuple[Line, ...]:
-    """Return a line of Gradient-DD for each value of κ, u or ζ; the other is 1."""
+    """Return a line of Gradient-DD for each value of κ, u or ζ; the other parameter is 1."""
     symbol, other = {"kappa": ("κ", "zeta"), "u": ("u", "zeta"), "zeta": ("ζ", "kappa")}[parameter]
     return tuple(
         Line(f"Gradient-DD, {symbol} = {value:g}", "gradient_dd", ((other, 1.0), (parameter, value)), rho_mode)
@@ -233,7 +233,7 @@ def one_over_best(found: StudyEvidence, case: str, among: tuple[Line, ...]) -> l
 
 
 def fewer_step_sizes(found: StudyEvidence, case: str, than: tuple[str, ...]) -> list[ClaimQuestion]:
-    """Ask whether fewer step sizes are within twice the best error than for rivals, on tuning runs."""
+    """Ask whether Gradient-DD has fewer step sizes within twice its best error than rivals, on tuning runs."""
     return [counted(found, case, AS_PRINTED["gradient_dd"], AS_PRINTED[rival]) for rival in than]
 
 
@@ -272,19 +272,19 @@ def good_step_sizes(errors: Array, weights: Array) -> Array:
 
 
 def cost(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
-    """Ask whether an update of Gradient-DD takes at most a tenth more than one of GTD2, on the largest task of a study.
+    """Ask whether an update of Gradient-DD takes at most 10 % longer than GTD2's, on the largest task of a study.
 
-    The times of the study's own runs differ between machines and calls. Without any times nothing is asked.
+    The times of the study's own runs differ between machines and calls. Without times, there is no question.
     """
     sides = ("gradient_dd", "gtd2")
     if case != max(found.cases, key=found.size):
         return []
     with Store(found.results.path) as store:
         units = [unit.facts["costs"] for unit in store.units([found.results.tasks[case]], found.study.run_numbers)]
-    both = [costs for costs in units if all(learner in costs for learner in sides)]  # what ran at the same time
+    both = [costs for costs in units if all(learner in costs for learner in sides)]  # units with both learners
     if not both:
         return []
-    for learner in sides:  # nanoseconds of an update; for the tables too
+    for learner in sides:  # nanoseconds per update; also for the tables
         found.times[case, learner] = np.array([costs[learner][0] / costs[learner][1] * 1e9 for costs in both])
     pair = found.times[case, "gradient_dd"], found.times[case, "gtd2"]
     ours, rival = (

@@ -1,7 +1,7 @@
 """Baird's counterexample: every statement under every variant.
 
-A variant is: the ratios as printed or of the usual policies; where ρ stands (R on the whole sample, T on the
-bootstrapped half), for the learners it makes a difference to; and the initial weights, the paper's or random ones.
+A variant consists of the ratios, as printed or of the usual policies; the place of ρ (R: on the whole sample, T: on the
+bootstrapped half), for learners that depend on it; and the initial weights, the paper's or random.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,8 +26,8 @@ from gradient_dd.experiments.tuning import ByStudy, StudyEvidence
 from gradient_dd.experiments.verdicts import ALIKE, FULLY, MAIN, Ask, ClaimQuestion, Pair
 from gradient_dd.report.figure import Line
 
-ZERO = 1e-3  # of the initial error: what counts as reaching zero
-HALF = 0.5  # of the initial error: what counts as learning at all
+ZERO = 1e-3  # share of the initial error below which an error counts as zero
+HALF = 0.5  # share of the initial error above which a learner has not learned
 
 RATIOS = {"paper": "printed ratios", "standard": "usual ratios"}
 STARTS = {"baird": "the paper's initial weights", "baird-starts": "random initial weights"}
@@ -41,7 +41,7 @@ GTD2, GTD2_TO_TD, DD = (
 
 
 class Variant(NamedTuple):
-    """A variant under one way of tuning: its name, the place of ρ, its evidence, and by search the one of κ = 1."""
+    """A variant under one way of tuning: name, place of ρ, evidence and, if tuned by search, evidence with κ = 1."""
 
     name: str
     tuning: str
@@ -55,7 +55,7 @@ Pairs = Callable[[Variant, str], list[Pair]]
 
 
 def reading_name(ratios: str, mode: str, words: str) -> str:
-    """Return the name of a variant; without a mode the place of ρ makes no difference."""
+    """Return the name of a variant; without a mode, the place of ρ makes no difference."""
     return ", ".join(filter(None, (RATIOS[ratios], PLACES.get(mode), words)))
 
 
@@ -72,7 +72,7 @@ def on_baird(
 ) -> Ask:
     """Ask about pairs of every variant, on every size or on the largest.
 
-    With one mode ρ makes no difference. `long` adds the longer runs from the paper's initial weights.
+    With one mode, the place of ρ makes no difference. `long` adds the longer runs from the paper's initial weights.
     """
 
     def variants(evidence: ByStudy) -> Iterator[tuple[str, Variant]]:
@@ -106,12 +106,12 @@ def of_ratios(found: StudyEvidence, ratios: str) -> list[str]:
 
 
 def ends(*lines: Lines) -> Pairs:
-    """Return the final errors of learners against the initial error."""
+    """Return a function that pairs the final errors of learners with the initial error."""
     return lambda one, case: [Pair(one.evidence.choose(case, placed(line, one)), None, "last100") for line in lines]
 
 
 def over(*rivals: Lines, goals: tuple[str, ...] = ("last100",)) -> Pairs:
-    """Return the errors of Gradient-DD over each rival, tuned for each goal."""
+    """Return a function that pairs Gradient-DD with each rival, tuned for each goal."""
 
     def pairs(one: Variant, case: str) -> list[Pair]:
         choose = one.evidence.choose
@@ -129,7 +129,7 @@ def placed(line: Lines, one: Variant) -> Line:
 
 
 def kappa_one(one: Variant, case: str) -> list[Pair]:
-    """Return κ = 1 against the best κ; by search, ζ is tuned with both."""
+    """Return the pair of κ = 1 and the best κ; in searches, ζ is tuned for both."""
     if one.kappa_one is None:
         lines = values_of("kappa", KAPPAS[one.tuning], one.mode)
         (line,) = values_of("kappa", (1.0,), one.mode)

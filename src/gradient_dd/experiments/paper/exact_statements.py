@@ -1,4 +1,4 @@
-"""What needs no run: statements that the paper gives as exact, next to what its own tables give, and claims of theory.
+"""Statements that need no run: exact statements of the paper, checked with the tasks, and claims of theory.
 
 `gradient_dd.theory` computes the claims.
 """
@@ -18,13 +18,13 @@ from gradient_dd.tasks import Task
 from gradient_dd.theory import check_assumptions, expected_run, natural_relation, recursion_eigenvalues
 
 WALKS, CHAINS = (10, 20, 40), (20, 50, 100)  # sizes
-STEPS = 1000  # over which changes of the values are followed
-NEAR = 0.05  # radians: what counts as the same direction
-LESS = 0.9  # of the largest change that GTD2 makes: what counts as preventing drastic changes
+STEPS = 1000  # number of steps in which changes of the values are measured
+NEAR = 0.05  # radians: a smaller angle counts as the same direction
+LESS = 0.9  # share of GTD2's largest change below which drastic changes count as prevented
 
 
 class ExactStatement(NamedTuple):
-    """One statement of the paper: where it stands, what it says, what we get, whether it holds."""
+    """One statement of the paper: its place, its content, our result, and the verdict."""
 
     where: str
     paper: str
@@ -39,7 +39,7 @@ def check_statements() -> list[ExactStatement]:
 
 
 def statements() -> Iterator[tuple[str, str, str, bool]]:
-    """Yield every exact statement: where it stands, what it says, what we get, and whether it holds."""
+    """Yield the place, the content, our result, and whether it holds, for every exact statement."""
     for m in WALKS:  # section 5.1: the true values are (1, …, m)/(m + 1)
         gap = np.abs(tasks.random_walk(m).true_values - np.arange(1, m + 1) / (m + 1)).max()
         yield f"5.1 walk, m = {m}", "values i/(m+1)", f"largest gap {gap:.1e}", gap < 1e-12
@@ -80,7 +80,7 @@ def bootstrapped_boyan(p: int) -> np.ndarray:
 
 
 def exact_question(task: Task, value: float, side: str, bound: float, text: str) -> ClaimQuestion:
-    """Return the question on which side of a bound a computed number is."""
+    """Return the question whether a computed number is on a side of a bound."""
     facts: dict[str, Any] = {"task": str(task), "size": task_size(task), "text": text}
     return ClaimQuestion("exact", (), side, bound, tuned_for="", answer=exactly(value), facts=facts)
 
@@ -91,7 +91,7 @@ def gradient_dd(alpha: float) -> Any:
 
 
 def mean_is_stable(_: Any) -> list[ClaimQuestion]:
-    """Where (A0) to (A4) hold, the mean of the combined recursion converges to the fixed point."""
+    """Ask whether the mean of the combined recursion is stable on tasks where (A0) to (A4) hold."""
     text = "smallest real part of the eigenvalues of G"
     return [
         exact_question(task, float(recursion_eigenvalues(task, gradient_dd(0.3)).real.min()), "above", 0.0, text)
@@ -100,7 +100,7 @@ def mean_is_stable(_: Any) -> list[ClaimQuestion]:
 
 
 def assumptions_hold(_: Any) -> list[ClaimQuestion]:
-    """The number of (A0) to (A4) that fail in each type of experiment, at a step size in the middle of its grid."""
+    """Ask how many of (A0) to (A4) fail in each type of experiment, at a step size in the middle of its grid."""
     experiments: list[tuple[Task, float, Schedule, str]] = [
         (tasks.random_walk(10), 0.3, tapered(1000), "tapered steps"),
         (tasks.random_walk(10), 0.3, constant, "constant steps"),
@@ -116,9 +116,9 @@ def assumptions_hold(_: Any) -> list[ClaimQuestion]:
 
 
 def is_related(_: Any) -> list[ClaimQuestion]:
-    """The angle to the natural gradient: none for the constrained problem, some for Gradient-DD's own steps.
+    """Ask whether the constrained problem follows the natural gradient, and whether Gradient-DD's steps deviate.
 
-    The paper says both, that its problem makes use of the natural gradient and that the method is distinct from it.
+    The paper says both: its problem makes use of the natural gradient, and the method is distinct from it.
     """
     walk = tasks.random_walk(10)
     relation = natural_relation(walk, walk.initial_weights, mu=1e-9, alpha=0.3, kappa=1.0)
@@ -134,7 +134,7 @@ def is_related(_: Any) -> list[ClaimQuestion]:
 
 
 def less_drastic(_: Any) -> list[ClaimQuestion]:
-    """The largest change of the values in one step, over that of GTD2 with the same step size."""
+    """Ask whether the largest change of the values in one step is clearly below GTD2's with the same step size."""
     questions, samplings = [], (("iid", "independent draws"), ("trajectory", "trajectories"))
     chosen = (tasks.random_walk(10), 0.3), (tasks.boyan_chain(20), 0.3), (tasks.baird(7), 0.01)
     for (task, alpha), (sampling, named) in product(chosen, samplings):
@@ -150,6 +150,6 @@ def less_drastic(_: Any) -> list[ClaimQuestion]:
 
 
 MEAN_IS_STABLE = Ask("the mean recursion is stable for small steps: smallest real part above 0", (), mean_is_stable)
-ASSUMPTIONS_HOLD = Ask("none of its assumptions fails in them", (), assumptions_hold)
+ASSUMPTIONS_HOLD = Ask("none of its assumptions fails in the experiments", (), assumptions_hold)
 IS_RELATED = Ask("angle below 0.05 in the constrained problem, above it in Gradient-DD's steps", (), is_related)
-LESS_DRASTIC = Ask("largest change in one step below 0.9 of that of GTD2", (), less_drastic)
+LESS_DRASTIC = Ask("largest change in one step below 0.9 of GTD2's", (), less_drastic)

@@ -1,7 +1,7 @@
-"""The figures of the paper, as data: which study each reads, and which lines it shows.
+"""The figures of the paper, as data: the study that each figure reads, and the lines that it shows.
 
-Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid`, `boyan-iid` and `walk-various-u` are ours: the text
-speaks of the first, our interpretation of the paper rests on the others.
+Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid`, `boyan-iid` and `walk-various-u` are ours: the paper
+mentions the first in its text, and our interpretation of the paper is based on the others.
 """
 
 from functools import partial
@@ -56,8 +56,8 @@ ON_BAIRD = (
 )
 
 DRAWN_IN = "gradient_dd.experiments.paper.drawings"
-STATES = f"{DRAWN_IN}.baird:state_diagram"  # stands above the figure of Baird
-TAPERED_U = "κ = u/α differs from step size to step size; u is that of the first episode, and falls with α"
+STATES = f"{DRAWN_IN}.baird:state_diagram"  # drawn above the figure of Baird
+TAPERED_U = "κ = u/α depends on the step size; u is the value in the first episode, and decreases with α"
 DIPS = "constant step sizes, fixed horizon: a tiny α can look best because its error is passing through a dip (TDC)"
 
 WALK, BOYAN = "Random walk", "Boyan chain"
@@ -105,7 +105,7 @@ DRAWN = (
         "The trust region, on a real problem with two weights",
         "Contours of the MSPBE of a random off-policy task. The plain step follows the negative gradient out of "
         "the region in which values have changed little; the constrained step leads to the best point inside. The "
-        "dashed path is where the penalised optimum lies as κ goes from 0 to ∞. Gradient-DD takes one gradient "
+        "dashed path shows the penalised optimum as κ goes from 0 to ∞. Gradient-DD takes one gradient "
         "step on the penalised objective; it does not solve it (erratum 4).",
         f"{DRAWN_IN}.illustration:draw",
         tab="Trust region",
@@ -113,19 +113,19 @@ DRAWN = (
     theory(
         "stability-maps",
         "Where Gradient-DD is stable, and how fast",
-        "What the slowest mode of the mean loses in one step, over step size and κ or ζ: above with independent "
-        "draws, which the theorem assumes, below along trajectories, as every experiment of the paper has them. "
-        "Hatched: the mean diverges. Left of the dashed line the variance of the weights stays bounded too, and "
-        "that is the limit that matters in practice. On the walk trajectories are faster, and unstable earlier.",
+        "The decay of the slowest mode of the mean in one step, over step size and κ or ζ: above with independent "
+        "draws, which the theorem assumes, below along trajectories, which every experiment of the paper uses. "
+        "Hatched: the mean diverges. Left of the dashed line the variance of the weights stays bounded too; this "
+        "limit matters in practice. On the walk, learning along trajectories is faster, and unstable earlier.",
         f"{DRAWN_IN}.rates:draw_stability_maps",
         tab="Stability",
     ),
     theory(
         "rates",
         "The gain is in the trajectories",
-        "What the slowest mode of the mean loses in one step, against the step size. With independent draws "
-        "(dashed) Gradient-DD is no faster than GTD2; along trajectories (solid) it leaves GTD2 and approaches TD "
-        "as κα grows, and the more so the longer the walk. Dotted: what its effective matrix says to first order. "
+        "The decay of the slowest mode of the mean in one step, against the step size. With independent draws "
+        "(dashed), Gradient-DD is no faster than GTD2; along trajectories (solid), it moves from GTD2 towards TD "
+        "as κα grows, most on long walks. Dotted: the prediction of its effective matrix to first order. "
         "A line ends where the mean becomes unstable.",
         f"{DRAWN_IN}.rates:draw_rates",
         tab="Rates",
@@ -133,9 +133,9 @@ DRAWN = (
     theory(
         "gtd2-to-td",
         "From GTD2 to TD as κα grows",
-        "The rate of Gradient-DD along trajectories, relative to that of TD at the same step size. Tabular, it is "
-        "that of GTD2 at κα = 0 and about that of TD at κα = 1. With features that states share it gains a few "
-        "times over GTD2 and remains far below TD. Crosses: the mean becomes unstable.",
+        "The rate of Gradient-DD along trajectories, relative to TD’s at the same step size. With tabular "
+        "features it equals GTD2’s at κα = 0, and about TD’s at κα = 1. With features that states share, it is a "
+        "few times GTD2’s, and far below TD’s. Crosses: the mean becomes unstable.",
         f"{DRAWN_IN}.rates:draw_gtd2_to_td",
         tab="From GTD2 to TD",
     ),
@@ -143,18 +143,18 @@ DRAWN = (
         "safety",
         "What the gain costs off-policy",
         "Tasks on which TD diverges. With independent draws Gradient-DD is as safe as GTD2, up to κα‖x‖² of about "
-        "1 and more. Along trajectories it takes over TD's instability on random tasks, often at a small κα; on "
-        "Baird's counterexample it does not. With a larger step size even GTD2 is unstable on some.",
+        "1 and more. Along trajectories it inherits TD's instability on random tasks, often at a small κα; on "
+        "Baird's counterexample it does not. With a larger step size, even GTD2 is unstable on some tasks.",
         f"{DRAWN_IN}.rates:draw_safety",
         tab="Off-policy cost",
     ),
     theory(
         "baird-frozen-mode",
         "Baird's counterexample: a frozen mode decides the final error",
-        "The error left after 200,000 steps, against the step size. Lines: what the slowest mode of the mean began "
-        "with, by its left eigenvector; dots: sampled runs. That mode loses almost nothing in a run, so the final "
-        "error is its part of the initial weights. From the paper's initial weights Gradient-DD has a step size "
-        "at which that part is zero, and seems to converge; from the random ones shown it has none.",
+        "The error after 200,000 steps, against the step size. Lines: the share of the slowest mode of the mean in "
+        "the initial weights, by its left eigenvector; dots: sampled runs. That mode hardly decays in a run, so it "
+        "determines the final error. With the paper's initial weights, Gradient-DD has a step size at which its "
+        "share is zero, and seems to converge; with the random initial weights shown, it has none.",
         f"{DRAWN_IN}.baird:draw_frozen_mode",
         tab="Frozen mode",
     ),
@@ -162,8 +162,8 @@ DRAWN = (
         "expected-runs",
         "Learning curves without noise, and sampled ones",
         "Lines: the error of the mean weights, computed exactly. Dots: the error of the mean over sampled runs of "
-        "the lane engine. Thin lines: the mean error of single runs, which has their noise in it. Gradient-DD "
-        "differs from GTD2 along trajectories only.",
+        "the lane engine. Thin lines: the mean error of single runs, which includes their noise. Gradient-DD "
+        "differs from GTD2 only along trajectories.",
         f"{DRAWN_IN}.rates:draw_expected_runs",
         tab="Without noise",
     ),

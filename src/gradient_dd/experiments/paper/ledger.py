@@ -1,4 +1,4 @@
-"""The claims as data: every statement once, with its questions. What the paper does not say is marked as ours."""
+"""The claims as data: every statement once, with its questions. Statements not in the paper are marked as ours."""
 
 from dataclasses import replace
 from functools import partial
@@ -39,11 +39,11 @@ from gradient_dd.experiments.paper.studies import STUDIES
 from gradient_dd.experiments.verdicts import FULLY, Ask, Claim
 
 SEVERAL = 3
-IN_SEVERAL = f"lower in at least {SEVERAL} cases, whatever is tuned for"
+IN_SEVERAL = f"lower in at least {SEVERAL} cases, for each goal of tuning"
 BY_KAPPA, BY_ZETA, BY_U = values_of("kappa", KAPPAS), values_of("zeta", ZETAS), values_of("u", US)
 GRADIENT, TD_LIKE = ("gtd2", "tdc"), ("tdrc", "td")
 
-# Questions that several studies are asked
+# Questions about several studies
 lower = partial(versus, rivals=GRADIENT, criterion=LOWER, tunings=TUNINGS)
 faster = partial(versus, rivals=GRADIENT, criterion=FASTER, tunings=TUNINGS)
 as_good = partial(versus, rivals=TD_LIKE, criterion=AS_GOOD_AS)
@@ -138,7 +138,7 @@ OF_THE_PAPER = (
     ),
     mechanism("less-drastic", "1, 3", "It prevents drastic changes of the values", exact.LESS_DRASTIC),
 )
-TUNED_BY_SEARCH = {  # studies in which every learner is, in words
+TUNED_BY_SEARCH = {  # studies in which every learner is tuned by search, in words
     "walk": "Random walk",
     "walk-constant": "Random walk, constant steps",
     "walk-linear": "Random walk, linear features",
@@ -150,7 +150,7 @@ TUNED_BY_SEARCH = {  # studies in which every learner is, in words
 
 
 def as_good_by_search(study: str) -> Ask:
-    """Ask whether Gradient-DD is as good as every other learner that is tuned by search, in both errors."""
+    """Ask whether Gradient-DD is as good as every other learner tuned by search, in final and mean error."""
     rivals = [str(one.learner) for one in STUDIES[f"{study}-fully"].grids if one.learner != "gradient_dd"]
     return together(*(versus(study, rivals, criterion, (FULLY,)) for criterion in BOTH_AS_GOOD))
 

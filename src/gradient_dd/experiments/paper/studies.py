@@ -1,16 +1,16 @@
 """The studies of the paper, as data: its grids, its sizes, its scale.
 
-Several figures read one study. What the paper leaves open (docs/evidence/paper.md) is decided here: the episodes of
-the Boyan chain, the steps of Baird, TDC's wider grid, and the variants of Baird.
+Several figures may read the same study. This module settles points that the paper leaves open (docs/evidence/paper.md):
+the episodes of the Boyan chain, the steps of Baird, TDC's wider grid, and the variants of Baird.
 
-The paper gives its learners unequal chances: GTD2 and TDC choose among five times as many settings as Gradient-DD, TD
-and TDRC. Companions of a study, with the same tasks, give them equal chances: as many settings for each (`alike`), or
-the same budget of a search over all parameters each has (`fully`). Others tune Gradient-DD with κ = ζ = 1 (`at_one`),
-draw Baird's initial weights at random, or run Baird for longer. No figure shows them; claims are judged on them too.
-The store shares equal settings, so only the new ones run.
+The paper tunes its learners unequally: GTD2 and TDC have five times as many settings as Gradient-DD, TD and TDRC.
+Companions of a study, with the same tasks, tune them equally: with the same number of settings (`alike`), or with the
+same search budget for all parameters of each (`fully`). Other companions tune Gradient-DD with κ = ζ = 1 (`at_one`),
+draw Baird's initial weights at random, or run Baird for longer. No figure shows companions, but claims are judged on
+them too. The store shares equal settings, so only new settings run.
 
-On-policy HTD is TD and ζ of HTD-DD makes no difference; along trajectories of a table HTD-DD is TD too. `fully` leaves
-out what is TD, and HTD-DD on independent draws, because it keeps a trace.
+On-policy, HTD equals TD, and ζ of HTD-DD makes no difference; along tabular trajectories, HTD-DD equals TD too.
+`fully` leaves out learners that equal TD, and HTD-DD on independent draws, because it keeps a trace.
 """
 
 from dataclasses import fields, replace
@@ -34,7 +34,7 @@ BAIRD_KAPPAS = (0.25, 1.0, 4.0)
 
 
 def compared(alphas: tuple[float, ...]) -> tuple[Grid, ...]:
-    """Return the five learners that the paper compares, ζ tuned for GTD2 and TDC, κ = 1."""
+    """Return grids of the five learners that the paper compares: ζ is tuned for GTD2 and TDC, and κ is 1."""
     return (
         grid("td", alpha=alphas),
         grid("tdrc", alpha=alphas),
@@ -76,7 +76,7 @@ WALK_NATURAL = replace(
     grids=(
         grid("natural_gtd2", alpha=WALK_ALPHAS, zeta=ZETAS),
         grid("natural_tdc", alpha=WALK_ALPHAS, zeta=ZETAS),
-        grid("gradient_dd", alpha=WALK_ALPHAS),  # the same as on the walk: nothing more is run
+        grid("gradient_dd", alpha=WALK_ALPHAS),  # the same settings as on the walk, so nothing more runs
     ),
 )
 BOYAN = Study(
@@ -145,9 +145,9 @@ BAIRD_LONG = replace(
 
 
 def alike(study: Study, alphas: tuple[float, ...], zetas: tuple[float, ...], kappas: tuple[float, ...]) -> Study:
-    """Return the companion in which every learner has as many settings.
+    """Return the companion in which every learner has the same number of settings.
 
-    That is alphas × zetas for TDRC, GTD2 and TDC, as many alphas for TD, and alphas × kappas for Gradient-DD.
+    The settings are alphas × zetas for TDRC, GTD2 and TDC, as many alphas for TD, and alphas × kappas for Gradient-DD.
     """
     modes = ("R", "T") if study.name.startswith("baird") else ("R",)
     low, high, last = min(alphas), max(alphas), len(alphas) * len(zetas) - 1
@@ -167,7 +167,7 @@ def alike(study: Study, alphas: tuple[float, ...], zetas: tuple[float, ...], kap
 STEPS = (1.0, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125)
 BUDGET = Budget(coarse=160, refined=480, runs=2, steps=STEPS, starts=16, finals=((48, 8), (16, 28), (5, 80)))
 FEWER = Budget(coarse=56, refined=48, runs=2, steps=(1.0, 0.5, 0.25), starts=8, finals=((8, 8), (4, 28), (2, 80)))
-BOX = {  # values to try, where a search begins; it may leave them
+BOX = {  # values at which a search begins; it may go beyond them
     "alpha": (2.0**-12, 2.0**2),
     "zeta": (1 / 64, 1 / 8, 1.0, 8.0),
     "kappa": (1 / 4, 1.0, 4.0, 16.0),
@@ -177,12 +177,12 @@ BOX = {  # values to try, where a search begins; it may leave them
 }
 ON_TABLES = ("td", "tdrc", "gtd2", "tdc", "gtd2_to_td", "gradient_dd")
 PLACED = ("gtd2", "gtd2_to_td", "gradient_dd")  # the placement of ρ makes a difference to them
-TD_TOO = ("walk", "walk-constant")  # where HTD-DD is TD: along trajectories of tables
+TD_TOO = ("walk", "walk-constant")  # where HTD-DD equals TD: along trajectories of tabular tasks
 FIRST_START = 1001  # the seed of the initial weights of the first tuning run
 
 
 def searched(learner: str, rho_mode: str = "R", budget: Budget = BUDGET, **held: float) -> Grid:
-    """Return where the search of a learner begins; a parameter that is held has one value."""
+    """Return the grid at which the search of a learner begins; a held parameter has one value."""
     values = {one.name: (held[one.name],) if one.name in held else BOX[one.name] for one in find(learner).parameters}
     space = space_of(find(learner), values, budget=budget)
     return Grid(learner, tuple((axis.name, axis.values) for axis in space.axes), rho_mode)
@@ -201,14 +201,14 @@ def fully(study: Study, budget: Budget = BUDGET) -> SearchStudy:
 
 
 def at_one(study: Study) -> SearchStudy:
-    """Return the companion in which Gradient-DD has κ = 1, off-policy in both placements of ρ, else ζ = 1 too."""
+    """Return the companion with κ = 1 for Gradient-DD: on Baird with both placements of ρ, else with ζ = 1 too."""
     if study.name.startswith("baird"):
         return tuned_by_search(study, "one", FEWER, *(searched("gradient_dd", one, FEWER, kappa=1.0) for one in "RT"))
     return tuned_by_search(study, "one", FEWER, searched("gradient_dd", budget=FEWER, zeta=1.0, kappa=1.0))
 
 
 def tuned_by_search(study: Study, suffix: str, budget: Budget, *grids: Grid) -> SearchStudy:
-    """Return a companion of a study that is searched."""
+    """Return a companion of a study that is tuned by search."""
     plain = {one.name: getattr(study, one.name) for one in fields(Study)}
     tasks = with_starts(BAIRD.tasks, range(FIRST_START, FIRST_START + 1)) if study is BAIRD_STARTS else study.tasks
     changed = {"name": f"{study.name}-{suffix}", "tasks": tasks, "grids": grids, "runs": budget.all_runs}

@@ -23,7 +23,7 @@ function refreshBench() {
 function runBench(withMap = false) {
   const plan = bench.plan();
   if (!plan.settings.length) {
-    $("bench-finding").textContent = `${namesOf(plan.left)} cannot learn from shuffled steps: a trace needs them in their order.`;
+    $("bench-finding").textContent = `${namesOf(plan.left)} cannot learn from shuffled steps: a trace needs steps in order.`;
     return;
   }
   run("bench", plan, ([lines]) => { bench.lines = lines; bench.drawn = plan; drawBench(); });
@@ -41,7 +41,7 @@ function runMap(plan) {
       runBench();
     });
     const runs = shorter.runs === 1 ? "1 run" : `${shorter.runs} runs`;
-    $("bench-map-note").textContent = `Each cell: ${runs} of ${grouped(shorter.steps)} steps. Choose one to take its α.`;
+    $("bench-map-note").textContent = `Each cell: ${runs} of ${grouped(shorter.steps)} steps. Choose a cell to use its α.`;
   });
 }
 
@@ -55,9 +55,9 @@ function takeBest() {
 }
 
 function drawBench() {
-  const { lines, drawn } = bench, left = drawn.left.length ? ` ${namesOf(drawn.left)} left out: a trace needs steps in their order.` : "";
+  const { lines, drawn } = bench, left = drawn.left.length ? ` ${namesOf(drawn.left)} left out: a trace needs steps in order.` : "";
   const best = lines.filter(line => !line.found.diverged).sort((a, b) => a.found.meanError - b.found.meanError)[0];
-  const lowest = best && lines.length > 1 ? ` The lowest mean error is ${short(best.found.meanError)}, of ${best.label}.` : "";
+  const lowest = best && lines.length > 1 ? ` ${best.label} has the lowest mean error, ${short(best.found.meanError)}.` : "";
   const sentence = `In ${grouped(drawn.steps)} steps ${fatesClause(lines)}.${lowest}${left}`;
   $("bench-finding").textContent = sentence;
   drawCurves($("bench-curves"), `Mean errors. ${sentence}`, lines, drawn.steps);
@@ -69,7 +69,7 @@ function drawScene() {
   const scene = Number($("bench-time").value) - 1, step = (scene + 1) * bench.drawn.steps / SCENES;
   $("bench-time").setAttribute("aria-valuetext", `after ${grouped(step)} steps`);
   $("bench-moment").textContent = `after ${grouped(step)} steps`;
-  const label = `Values of the states after ${grouped(step)} steps of the first run, beside the true ones.`;
+  const label = `Values of the states after ${grouped(step)} steps of the first run, with the true values.`;
   drawValues($("bench-values"), label, TASKS[bench.drawn.task], bench.lines, scene);
 }
 

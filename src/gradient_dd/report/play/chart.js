@@ -1,5 +1,5 @@
 "use strict";
-// Pictures: learning curves, values of states beside the truth, and the map α × learner.
+// Pictures: learning curves, values of states with the true values, and the map α × learner.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -51,7 +51,7 @@ function axes(frame, x, y, xTicks, yTicks, xName) {
   node(svg, "text", { x: (left + right) / 2, y: bottom + 31, "text-anchor": "middle", class: "name" }, xName);
 }
 
-// Names at the ends of lines, moved apart where they would meet.
+// Names at the ends of lines, moved apart where they would overlap.
 function placeLabels(frame, labels) {
   labels.sort((a, b) => a.y - b.y);
   labels.forEach((one, i) => { one.y = Math.max(one.y, i ? labels[i - 1].y + 15 : frame.top + 8); });
@@ -63,10 +63,10 @@ function placeLabels(frame, labels) {
   }
 }
 
-// The widest line below, so that none is hidden.
+// Lines in drawing order: wide lines first, so that no line is hidden.
 const layered = lines => [...lines].sort((a, b) => Number(b.strong) - Number(a.strong));
 
-// The errors that an axis reaches over: those of all lines, and at least those of `least`.
+// The limits of an error axis: they include the errors of all lines, and the limits `least`.
 function rangeOf(lines, least) {
   const ceiling = EXPLODED * lines[0].found.first, all = lines.flatMap(line => [...line.found.mean]).filter(value => value > 0);
   if (all.some(value => !(value <= ceiling))) return [Math.min(least[0], ...all), ceiling];
@@ -104,8 +104,8 @@ function drawCurves(box, label, lines, steps, range) {
     node(frame.svg, "text", { x: Math.min(one.x + 9, frame.right), y: frame.top + 5 + 15 * i, class: "label" }, `${one.text} diverges`));
 }
 
-// Values of the states as learnt by run 0, beside the true ones; lines that are far away are named, not drawn. States that
-// are never visited do not count.
+// Values of the states learnt by run 0, with the true values; lines that are far away are named instead of drawn. States
+// that are never visited are left out.
 function drawValues(box, label, task, lines, scene) {
   const states = [...task.true_values.keys()].filter(s => task.visits[s] > 0), valuesAt = line => states.map(s => line.found.shown[scene][s]);
   const frame = picture(box, label, 300), n = states.length, truth = states.map(s => task.true_values[s]);
@@ -142,7 +142,7 @@ function fateOf(found) {
   return found.meanError < found.first / 2 ? "fast" : "bounded";
 }
 
-// A table of buttons, a row for each learner, a column for each α; arrow keys move in it.
+// A table of buttons, a row for each learner, a column for each α; arrow keys move the focus.
 function drawMap(box, rows, alphas, chosen, onChoose) {
   const held = box.contains(document.activeElement) ? document.activeElement.dataset.place : null;
   box.textContent = "";

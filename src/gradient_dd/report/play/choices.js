@@ -1,12 +1,12 @@
 "use strict";
-// What is chosen on the page: it stands in the address, and sliders change it.
+// The choices on the page: the address stores them, and sliders change them.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const { tasks: TASKS, learners: LEARNERS } = DATA, STEPS = 10000, POINTS = 200, SCENES = 50;
 const $ = id => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-// What is chosen -----------------------------------------------------------------------------------------------------
+// The choices --------------------------------------------------------------------------------------------------------
 
 const DEFAULTS = { "baird.alpha": 0.003, "walk.alpha": 0.2, "walk.kappa": 2, "shuffle.alpha": 0.2, "shuffle.kappa": 2, task: DATA.first.task,
   learners: DATA.first.learners.join(","), steps: STEPS, runs: 5, seed: 0, sampling: "trajectory" };

@@ -1,6 +1,6 @@
 "use strict";
-// The engine of the live page: random words, trajectories and runs, as engine/trajectories.py and engine/reference.py have
-// them. RULES, the steps of the rules, is generated from their Python source and stands before this file, with EXPLODED.
+// The engine of the live page: random words, trajectories and runs, equal to engine/trajectories.py and engine/reference.py.
+// RULES (the steps of the rules, generated from their Python source) and EXPLODED are defined before this file.
 
 // Random words: NumPy's SeedSequence and PCG64DXSM -------------------------------------------------------------------
 
@@ -59,9 +59,9 @@ function trajectory(task, seed, run, sampling, steps) {
 
 // Tasks ---------------------------------------------------------------------------------------------------------------
 
-// The table of a task with what the steps need of it: of each outcome the features of x and of x', index by index.
+// The table of a task with the data that steps read: for each outcome the features of x and of x', index by index.
 function prepare(data) {
-  const whole = (column, count) => Array.isArray(column) ? column : new Array(count).fill(column); // all of it the same
+  const whole = (column, count) => Array.isArray(column) ? column : new Array(count).fill(column); // all entries are equal
   const numbers = ["reward", "discount", "rho", "pi", "mu"], places = ["row", "next_row", "active"];
   const full = Object.fromEntries([...numbers, ...places].map(name => [name, whole(data[name], data.count)]));
   const p = data.initial_weights.length, n = data.true_values.length, rows = new Float64Array((n + 1) * p);
@@ -131,7 +131,7 @@ function newMetric(p, ridge) {
 
 const DIVERGED = 1e100;
 
-// A learner as a setting has it: with lam > 0 a rule with two forms is the one along the trace.
+// The learner of a setting: a rule with two forms takes the form with a trace if lam > 0.
 function learnerOf(task, setting) {
   const forms = RULES[setting.learner];
   return forms[forms.length > 1 && setting.values.lam > 0 ? 1 : 0](task, setting.values, setting.rhoMode || "R");

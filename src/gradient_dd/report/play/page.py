@@ -1,4 +1,4 @@
-"""The live page: one HTML file, without a server or a library, on which the rules run while you drag."""
+"""The live page: one HTML file, without a server or a library, whose rules run while you drag a slider."""
 
 import json
 from collections import Counter
@@ -34,10 +34,10 @@ MARKS = (
 
 
 def live_page(tasks: Sequence[Task] = (), rules: Mapping[str, Rule] | None = None, preview: str = "") -> str:
-    """Return the page. The bench begins with the first of `tasks`, if any, and with `rules`, a user's own.
+    """Return the page. The bench begins with the first of `tasks`, if any, and with a user's own `rules`.
 
-    The keys of `rules` are the places they were read from, FILE.py:NAME. `preview` is the address of a picture that is
-    shown where someone shares the page.
+    The keys of `rules` are the sources they were loaded from, FILE.py:NAME. `preview` is the address of the picture
+    that is shown when someone shares the page.
     """
     own = dict(rules or {})
     if len({rule.name for rule in own.values()}) < len(own):
@@ -107,7 +107,7 @@ def brief(column: np.ndarray) -> Any:
 
 
 def python_of(task: Task) -> str:
-    """Return the Python that makes a task; a gap to fill for a task without a builder."""
+    """Return the Python expression that builds a task; for a task without a builder, a placeholder."""
     if task.name not in TASKS:
         return f"...  # your own task {task.name!r}"
     words = [f'"{task.name}"', *(f"{name}={value!r}" for name, value in task.parameters.items())]
@@ -152,6 +152,6 @@ def engine_script(rules: Iterable[Rule]) -> str:
 
 
 def rules_script(rules: Iterable[Rule]) -> str:
-    """Return the JavaScript that defines RULES: of each rule its forms, without and with a trace."""
+    """Return the JavaScript that defines RULES: the forms of each rule, without and with a trace."""
     made = (f"{as_json(rule.name)}: [{', '.join(map(maker_of, rule.forms))}],\n" for rule in rules)
     return f"{SUPPORT}\nconst RULES = {{\n{''.join(made)}}};\n"

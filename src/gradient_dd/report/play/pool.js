@@ -1,6 +1,6 @@
 "use strict";
-// Jobs for the engine, shared out to workers that are made from the page itself, so that it also works from a file. A
-// channel, such as one stop, has one request at work and at most one waiting: while you drag, the newest one is next.
+// Jobs for the engine, distributed to workers that the page makes from its own text, so that it also works from a file. A
+// channel, such as one stop, has one running request and at most one waiting: while you drag, the newest request waits.
 
 const pool = { workers: [], idle: [], urgent: [], lazy: [], busy: {}, waiting: {}, updates: 0, seconds: 0 };
 const WORKER = `let ready = [];
@@ -17,7 +17,7 @@ function startPool(tasks, count) {
     for (let i = 0; i < count; i++) {
       const worker = new Worker(URL.createObjectURL(source));
       worker.postMessage({ tasks });
-      worker.onerror = () => { // a browser that lets no worker start: the page itself does the work
+      worker.onerror = () => { // the browser refuses workers: the page itself does the work
         pool.workers = []; pool.idle = [];
         if (worker.job) pool.urgent.unshift(worker.job);
         workHere();
@@ -27,7 +27,7 @@ function startPool(tasks, count) {
   } catch (refused) { pool.workers = []; pool.idle = []; }
 }
 
-// Ask for jobs; `done` gets their results, in their order, when all are there.
+// Request jobs; `done` gets all results, in the order of the jobs, when all are complete.
 function ask(channel, jobs, done, lazy = false) {
   if (pool.busy[channel]) { pool.waiting[channel] = [jobs, done, lazy]; return; }
   const results = new Array(jobs.length);
@@ -64,7 +64,7 @@ function deal() {
   }
 }
 
-// Without workers: one job at a time, so that the page stays awake between two.
+// Without workers: one job at a time, so that the page responds between jobs.
 function workHere() {
   if (pool.here) return;
   pool.here = true;

@@ -1,5 +1,5 @@
 "use strict";
-// Sentences about what is on the screen. Each is made from the runs that are drawn: their settings and their numbers.
+// Sentences about the runs on the screen, made from their settings and their numbers.
 
 function joined(parts) { return parts.length < 2 ? parts.join("") : parts.slice(0, -1).join(", ") + " and " + parts[parts.length - 1]; }
 const labels = lines => joined(lines.map(line => line.label));
@@ -12,7 +12,7 @@ function divergedClause(lines) {
   return `${labels(lines)} ${many(lines, "diverges", "diverge")} ${all ? `at step ${joined(steps)}` : `in ${joined(runs)}`}`;
 }
 
-// Which lines diverge, which grow, which stay bounded, with their final errors.
+// The clause that names the lines that diverge, grow and stay bounded, with their final errors.
 function fatesClause(lines) {
   const of = (...fates) => lines.filter(line => fates.includes(fateOf(line.found))), ends = some => joined(some.map(line => short(line.found.last)));
   const diverging = of("diverges"), growing = of("grows"), bounded = of("bounded", "fast"), clauses = [];
@@ -24,7 +24,7 @@ function fatesClause(lines) {
 
 function bairdSentence(lines) {
   const { first } = lines[0].found, { alpha } = lines[0].setting.values, near = lines.some(line => line.found.last < first / 10);
-  return `With α = ${alpha}, ${fatesClause(lines)}. The initial error is ${short(first)}${near ? "" : "; none of them comes near 0"}.`;
+  return `With α = ${alpha}, ${fatesClause(lines)}. The initial error is ${short(first)}${near ? "" : "; no error comes near 0"}.`;
 }
 
 function mapSentence(row, alphas) {
@@ -32,7 +32,7 @@ function mapSentence(row, alphas) {
   return `${row.label} ends above its initial error at ${up === alphas.length ? "all" : up + " of"} ${alphas.length} step sizes.`;
 }
 
-// How far Gradient-DD has gone from GTD2 (0) to TD (1), by mean errors; null where that is no way to go.
+// The way of Gradient-DD from GTD2 (0) to TD (1), by mean errors; null if one diverges or TD is not better than GTD2.
 function wayToTd([td, gtd2, dd]) {
   if (td.found.diverged || gtd2.found.diverged || dd.found.diverged || !(gtd2.found.meanError > td.found.meanError)) return null;
   return (gtd2.found.meanError - dd.found.meanError) / (gtd2.found.meanError - td.found.meanError);
@@ -42,10 +42,10 @@ function walkSentence(lines) {
   const { kappa } = lines[2].setting.values;
   const [from, to, here] = [lines[1].found.meanError, lines[0].found.meanError, lines[2].found.meanError], way = wayToTd(lines);
   if (way === null) return `With κ = ${kappa}, ${fatesClause(lines)}.`;
-  if (here === from) return `With κ = ${kappa}, Gradient-DD is GTD2: the two curves are one.`;
+  if (here === from) return `With κ = ${kappa}, Gradient-DD is GTD2: the two curves coincide.`;
   const numbers = `mean error ${short(here)}, where GTD2 has ${short(from)} and TD ${short(to)}`;
   if (here < to) return `With κ = ${kappa}, Gradient-DD has gone all the way from GTD2 to TD, and past it: ${numbers}.`;
-  if (here > from) return `With κ = ${kappa}, Gradient-DD is behind GTD2: ${numbers}.`;
+  if (here > from) return `With κ = ${kappa}, Gradient-DD is worse than GTD2: ${numbers}.`;
   return `With κ = ${kappa}, Gradient-DD has gone ${percent(way)} of the way from GTD2 to TD: ${numbers}.`;
 }
 

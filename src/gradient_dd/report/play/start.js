@@ -1,5 +1,5 @@
 "use strict";
-// The beginning: sliders, workers, the first runs.
+// Startup: sliders, workers, the first runs.
 
 const shows = [], found = readAddress();
 startPool(TASKS, Math.max(1, Math.min(navigator.hardwareConcurrency || 2, 8)));
@@ -14,7 +14,7 @@ for (const [name, stop] of Object.entries(stops)) actions(name, stop.plan);
 startBench();
 refresh();
 askMap("baird map", baird.plan(), ["td", "gtd2", "gradient_dd"], baird.alphas, rows => { baird.rows = rows; baird.map(); });
-for (const link of document.querySelectorAll('a[href^="#"]')) link.onclick = event => { // the address holds what is chosen, so it stays
+for (const link of document.querySelectorAll('a[href^="#"]')) link.onclick = event => { // the address holds the choices, so it must not change
   const target = $(link.hash.slice(1));
   event.preventDefault();
   target.tabIndex = -1;

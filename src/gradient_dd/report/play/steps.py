@@ -1,8 +1,8 @@
-"""The step of every rule as JavaScript, with the bits of the reference engine.
+"""The step of every rule as JavaScript, bitwise equal to the reference engine.
 
 `maker_of` writes a function (task, values, rhoMode) -> { w, eta, advance }. Its lines follow `Weights.advance` of
 engine/reference.py one by one: sums run from left to right, and all right-hand sides use old values. A rule that moves
-along x and x' only loops over their entries: the zeros that the reference engine adds elsewhere change no bit.
+only along x and x' loops over their entries: the zeros that the reference engine adds elsewhere change no bit.
 """
 
 from collections.abc import Iterator

@@ -58,7 +58,7 @@ const walk = {
     $("walk-gauge").hidden = way === null;
     $("walk-way").style.width = `${100 * Math.min(1, Math.max(0, way))}%`;
     drawCurves($("walk-curves"), `Mean error over 10,000 steps. ${sentence}`, lines, STEPS, rangeOf(lines, [0.045, 0.25]));
-    const label = "Values of the 20 states after 10,000 steps, beside the true ones.";
+    const label = "Values of the 20 states after 10,000 steps, with the true values.";
     drawValues($("walk-values"), label, TASKS[DATA.stops.walk], lines, SCENES - 1);
   },
 };
@@ -70,7 +70,7 @@ const shuffle = {
     const sentence = shuffleSentence(ordered, shuffled);
     $("shuffle-finding").textContent = sentence;
     const range = rangeOf([...ordered, ...shuffled], [0.045, 0.25]);
-    drawCurves($("shuffle-ordered"), `Steps in their order. ${sentence}`, ordered, STEPS, range);
+    drawCurves($("shuffle-ordered"), `Steps in order. ${sentence}`, ordered, STEPS, range);
     drawCurves($("shuffle-shuffled"), `Shuffled steps. ${sentence}`, shuffled, STEPS, range);
   },
 };
@@ -84,7 +84,7 @@ function refresh() {
 
 // Copying ------------------------------------------------------------------------------------------------------------
 
-// Copy a text, or show it where the browser does not let a page copy.
+// Copy a text, or show it if the browser does not let the page copy.
 async function copy(text, button, shown) {
   const said = button.textContent;
   try {

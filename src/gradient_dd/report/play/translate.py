@@ -1,8 +1,8 @@
-"""Translates a scalar function of a rule from Python to JavaScript: the same operations in the same order and bits.
+"""Translation of a rule's scalar functions from Python to JavaScript: the same operations in the same order and bits.
 
 Only expressions that mean the same in both languages are translated: + − × ÷, comparisons, `min`, `max`, `abs`,
-conditions, and named numbers of the rule's file. Powers, logarithms and the like differ in the last bit between
-mathematical libraries. They are refused, like everything else, with the line where they occur.
+conditions, and named numbers of the rule's file. All other expressions are refused, and the error names their line:
+powers and logarithms, for example, differ in the last bit between mathematical libraries.
 """
 
 import ast
@@ -26,7 +26,7 @@ SUPPORT = "const lesser = (a, b) => b < a ? b : a, larger = (a, b) => b > a ? b 
 
 
 def name_in_javascript(name: str) -> str:
-    """Return a JavaScript name that is no keyword. Python names contain no `$`, so distinct names stay distinct."""
+    """Return a JavaScript name that is not a keyword. Python names contain no `$`, so distinct names stay distinct."""
     return "$" + "".join(one if one.isascii() else f"${ord(one):x}$" for one in name)
 
 
@@ -48,13 +48,13 @@ class Translation:
             lines, first = getsourcelines(function)
             self.tree = ast.parse(dedent("".join(lines))).body[0]
         except (OSError, TypeError, SyntaxError):
-            rule = "be a function with source that can be read, to run on a page"
+            rule = "be a function whose source can be read, to run on a page"
             raise bad_request(f"{getattr(function, '__name__', 'The step')!r}", rule, function) from None
         self.file, self.first = Path(getsourcefile(function) or "").name, first
         if not isinstance(self.tree, ast.FunctionDef) or self.tree.decorator_list:
             raise self.refused(self.tree, "a function that is written with 'def' and has no decorator")
         if not always_returns(self.tree.body):
-            raise self.refused(self.tree, "a function that ends with a return, whatever its conditions are")
+            raise self.refused(self.tree, "a function that ends with a return on every path")
         self.arguments = [one.arg for one in self.tree.args.args]
         found = getclosurevars(function)
         self.numbers, self.builtins = {**found.globals, **found.nonlocals}, found.builtins
@@ -117,7 +117,7 @@ class Translation:
             case ast.Name(id=name), _:
                 yield f"{name_in_javascript(name)} = {self.expression(value)};"
             case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
-                self.fresh += 1  # all values are taken before the first name changes
+                self.fresh += 1  # all values are computed before the first name changes
                 held = [f"held{self.fresh}_{place}" for place in range(len(values))]
                 yield from (f"const {one} = {self.expression(v)};" for one, v in zip(held, values, strict=True))
                 for into, one in zip(names, held, strict=True):
@@ -139,7 +139,7 @@ class Translation:
             case ast.Name(id=name) if isinstance(value := self.numbers.get(name), Real):
                 return number_in_javascript(float(value))
             case ast.Name(id=name):
-                raise self.refused(node, "made of arguments, own names and numbers")
+                raise self.refused(node, "made of arguments, local names and numbers")
             case ast.BinOp(left=left, op=op, right=right):
                 return self.operation(node, op, left, right)
             case ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=operand):
@@ -172,7 +172,7 @@ class Translation:
                 return "(" + joined.join(map(self.condition, values)) + ")"
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return f"!{self.condition(operand)}"
-        raise self.refused(node, "a comparison where a condition stands")
+        raise self.refused(node, "a comparison, because it is a condition")
 
 
 def always_returns(body: list[ast.stmt]) -> bool:

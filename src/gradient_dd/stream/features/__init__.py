@@ -44,9 +44,9 @@ FEATURES |= {
 def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Features:
     """Return features for the observations of a Gymnasium space.
 
-    A Discrete or MultiDiscrete space gets one-hot features. A Box gets features of this `kind` over its bounds; give
-    `low` and `high` instead of infinite bounds. The parts of Dict and Tuple spaces are first put side by side, whole
-    numbers as 0s and a 1, as `gymnasium.spaces.flatten` does.
+    A Discrete or MultiDiscrete space gets one-hot features. A Box gets features of this `kind` over its bounds; pass
+    `low` and `high` to replace infinite bounds. Dict and Tuple spaces are flattened first, with whole numbers one-hot,
+    as by `gymnasium.spaces.flatten`.
     """
     layout, low, high = layout_of(space)
     if layout[0] == "whole":
@@ -56,7 +56,7 @@ def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Fea
 
 
 def checked_map(features: Any, p: int) -> Features | None:
-    """Return a feature map of p features, or None, or raise; a map of the user's own may not know p yet."""
+    """Return a feature map of p features, or None, or raise; a user-defined map may not know p yet."""
     if features is not None and not isinstance(features, Features):
         raise bad_request("'features'", "be a feature map, e.g. TileCoder(...) or Own(function)", features)
     if features is not None and features.n_features not in (0, p):
@@ -65,32 +65,32 @@ def checked_map(features: Any, p: int) -> Features | None:
 
 
 def mapped(features: Features | None, name: str, observations: Any, observation: Any = None) -> Any:
-    """Return n observations, or one, as features, or raise; `name` is the argument that has the n observations."""
+    """Return the features of n observations or of one, or raise; `name` is the argument with the n observations."""
     if features is None:
-        hint = "Or give features=... when you create it."
+        hint = "Or pass features=... when you create the learner."
         raise bad_request("'x'", "be given if there is no feature map", Unquoted("None"), hint)
     if observation is not None:
         return features(observation)
     if observations is None:
-        raise bad_request("'x'", f"be given, or {name!r} for the feature map", Unquoted("None"))
+        raise bad_request("'x'", f"be given, unless {name!r} is given for the feature map", Unquoted("None"))
     return tuple(features.rows(np.asarray(observations)))
 
 
 def map_of(features: Any, first: Any, states: Callable[[], Array]) -> tuple[Features, str]:
-    """Return the feature map that a user names or gives, and a sentence about it.
+    """Return the feature map that a user names or passes, and a sentence about it.
 
     raw        the observations as they are            table      one weight for each distinct state
     standard   scaled, and a constant                  quadratic  the same, with squares and products
     tiles, fourier, radial, polynomial   over the range of the first observations
 
-    `first` are the first observations (n, d); `states` returns all distinct ones.
+    `first` has the first observations (n, d); `states` returns all distinct observations.
     """
     if isinstance(features, Features):
         return features, f"Features: {features!r}."
     if callable(features) or hasattr(features, "transform"):
         own = Own(features)
         own.rows(first[:2])
-        return own, f"Features are your own: {own.n_features} of them."
+        return own, f"Features: {own.n_features} from your own map."
     if not isinstance(features, str):
         raise bad_request("'features'", f"be a feature map, a function, or one of {', '.join(WORDS)}", features)
     if features not in WORDS:

@@ -1,4 +1,4 @@
-"""Dense features: bases over a box, scaled columns, hidden layers of networks, and functions of your own."""
+"""Dense features: bases over a box, scaled columns, hidden layers of networks, and user-defined functions."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -14,7 +14,7 @@ MOST = 2**20  # features of a dense basis
 
 
 class BoxFeatures(Features):
-    """A dense map with a feature for every vector c of whole numbers from 0 to `order`; u is scaled to [0, 1].
+    """A dense map with a feature for every vector c of whole numbers from 0 to `order`; u is the observation in [0, 1].
 
     grid  (n_features, dimensions) all vectors c
     """
@@ -67,9 +67,9 @@ class Polynomial(BoxFeatures):
 
 
 class RadialBasis(BoxFeatures):
-    """Bumps on a grid: x_j = exp(−|u − centre_j|² / (2 width²)), `per_dimension` centres along each dimension.
+    """Gaussian bumps on a grid: x_j = exp(−|u − centre_j|² / (2 width²)), `per_dimension` centres per dimension.
 
-    `width` is in units of the distance between two centres. With `normalised` the features sum to 1.
+    `width` is in units of the distance between neighbouring centres. With `normalised` the features sum to 1.
     """
 
     kind = "radial"
@@ -101,7 +101,7 @@ class RadialBasis(BoxFeatures):
 class Columns(Features):
     """The observations themselves as features, shifted and scaled, with a 1 at the end by default.
 
-    `Columns.fitted(X)` takes mean and spread from data.
+    `Columns.fitted(X)` takes the mean and the standard deviation from data.
     """
 
     kind = "columns"
@@ -111,7 +111,7 @@ class Columns(Features):
             np.atleast_1d(numbers(f"{name!r}", one, LARGEST)) for name, one in (("shift", shift), ("scale", scale))
         )
         if self.shift.ndim != 1 or self.shift.shape != self.scale.shape or not (self.scale >= 1 / LARGEST).all():
-            raise bad_request("'scale'", "be positive, with one number for each of 'shift'", self.scale)
+            raise bad_request("'scale'", "be positive, with one number for each number in 'shift'", self.scale)
         self.intercept = boolean("'intercept'", intercept)
         self.n_features = self.nonzeros = len(self.shift) + self.intercept
         unknown = isinstance(largest, float) and largest == np.inf
@@ -125,7 +125,7 @@ class Columns(Features):
 
     @classmethod
     def fitted(cls, observations: Any, intercept: bool = True) -> "Columns":
-        """Return the map that gives these observations mean 0 and spread 1; constant columns keep their size."""
+        """Return the map that gives these observations mean 0 and standard deviation 1; constant columns become 0."""
         X = numbers("Observations", observations, LARGEST)
         X = matrix(X, X.shape[1] if X.ndim == 2 else 1)
         if not X.size:
@@ -145,7 +145,7 @@ class Columns(Features):
 class Quadratic(Columns):
     """A constant, the columns shifted and scaled, their squares and their products: 1, z_i and z_i z_j.
 
-    `Quadratic.fitted(X)` takes mean and spread from data.
+    `Quadratic.fitted(X)` takes the mean and the standard deviation from data.
     """
 
     kind = "quadratic"
@@ -159,7 +159,7 @@ class Quadratic(Columns):
 
     @classmethod
     def fitted(cls, observations: Any) -> "Quadratic":  # type: ignore[override]
-        """Return the map that gives the columns of these observations mean 0 and spread 1."""
+        """Return the map that gives the columns of these observations mean 0 and standard deviation 1."""
         columns = Columns.fitted(observations)
         return cls(columns.shift, columns.scale)
 
@@ -173,9 +173,9 @@ class Quadratic(Columns):
 
 
 class Own(Features):
-    """A function of one observation that returns a vector, or an object with `transform` for many.
+    """A map of your own: a function that returns the vector of one observation, or an object with `transform` for many.
 
-    `bound` is the largest |x|² so far.
+    `bound` is the largest |x|² seen so far.
     """
 
     kind = "own"
@@ -202,13 +202,13 @@ class Own(Features):
         return self.rows([observation]).one(0)
 
     def as_data(self) -> dict[str, Any]:
-        """Refuse: a function is not plain data."""
-        hint = "Give your own again."
-        raise bad_request("A feature map that is saved", "be one of this package", self.function, hint)
+        """Raise an error, because a function is not plain data."""
+        hint = "Pass your own map again."
+        raise bad_request("A saved feature map", "be one of this package", self.function, hint)
 
 
 class Layers(Features):
-    """Features learnt by networks: a 1, and the last hidden layers of the networks side by side.
+    """Features learnt by networks: a 1, followed by the last hidden layer of each network.
 
     Observations are scaled by `centre` and `scale`, then pass through the tanh layers of each network.
 
@@ -224,7 +224,7 @@ class Layers(Features):
         for member in self._layers:
             shapes = [(width, *[len(b) for _, b in member])[place : place + 2] for place in range(len(member))]
             if not member or [W.shape for W, _ in member] != shapes:
-                raise bad_request("The layers of a member", "fit each other", [W.shape for W, _ in member])
+                raise bad_request("The layers of a member", "have matching shapes", [W.shape for W, _ in member])
         self.n_features = self.nonzeros = 1 + sum(len(member[-1][1]) for member in self._layers)
         self.bound = float(self.n_features)
 

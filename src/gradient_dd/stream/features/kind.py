@@ -1,12 +1,12 @@
-"""The interface of feature maps: observations in, rows of features out, and what a learner needs to know of them.
+"""The interface of feature maps: observations in, rows of features out, and the sizes that a learner needs.
 
 Every map has
 
     n_features   p, the number of features
-    nonzeros     k, the largest number of features that are not zero
+    nonzeros     k, the largest number of nonzero features of an observation
     bound        the largest possible |x|²; a step size of 1 / bound moves a value all the way to its target
     rows(X)      the features of n observations, as `Rows`
-    as_data()    the map as plain data, from which `from_data` makes it again
+    as_data()    the map as plain data, from which `from_data` rebuilds it
 
 A call with one observation returns the features of a single step, as `Learner.update` takes them.
 """
@@ -70,7 +70,7 @@ class Features(ABC):
         return self.rows(as_floats("An observation", observation)[None]).one(0)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.n_features} features, {self.nonzeros} of them at a time>"
+        return f"<{type(self).__name__}: {self.n_features} features, at most {self.nonzeros} nonzero>"
 
 
 FEATURES: dict[str, type[Features]] = {}  # the types that can be saved, by kind
@@ -79,7 +79,7 @@ FEATURES: dict[str, type[Features]] = {}  # the types that can be saved, by kind
 def from_data(data: dict[str, Any]) -> Features:
     """Return the map that `as_data` described."""
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise bad_request("The description of features", "be a dictionary by name", data)
+        raise bad_request("The description of features", "be a dictionary whose keys are text", data)
     rest = dict(data)
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in FEATURES:
@@ -91,12 +91,12 @@ def from_data(data: dict[str, Any]) -> Features:
 
 
 class Wrapped(Features):
-    """A map that turns observations into numbers first, and then into the features of another map."""
+    """A map that first turns observations into numbers, and then into the features of another map."""
 
     def __init__(self, features: Any) -> None:
         self.features: Features = from_data(features) if isinstance(features, dict) else features
         if not isinstance(self.features, Features):
-            raise bad_request(f"'features' of features of kind {self.kind!r}", "be a feature map", features)
+            raise bad_request(f"'features' of a map of kind {self.kind!r}", "be a feature map", features)
         inner = self.features
         self.n_features, self.nonzeros, self.bound = inner.n_features, inner.nonzeros, inner.bound
 
@@ -125,7 +125,7 @@ class Box(NamedTuple):
         return cls(low, high, one_of("'outside'", outside, ("refuse", "clip")))
 
     def unit(self, observations: Any) -> Array:
-        """Return observations scaled to [0, 1], (n, dimensions), or raise for NaN and, unless clipped, outside."""
+        """Return observations scaled to [0, 1], (n, dimensions); raise for NaN and, unless clipped, values outside."""
         X = matrix(observations, len(self.low))
         if self.outside == "clip":
             X = np.clip(X, self.low, self.high)
@@ -139,7 +139,7 @@ class Box(NamedTuple):
 
 
 def for_each(what: str, value: Any, dimensions: int) -> list[Any]:
-    """Return a list with a value for each dimension, from one value or from one for each."""
+    """Return a list with a value for each dimension, from one value or from one value per dimension."""
     try:
         return list(np.broadcast_to(np.asarray(value), dimensions).tolist())
     except (TypeError, ValueError):
@@ -147,7 +147,7 @@ def for_each(what: str, value: Any, dimensions: int) -> list[Any]:
 
 
 def matrix(observations: Any, dimensions: int) -> Array:
-    """Return observations as finite numbers (n, dimensions), or raise with the first that is not."""
+    """Return observations as finite numbers (n, dimensions), or raise an error that names the first nonfinite value."""
     X = as_floats("Observations", observations)
     X = X[:, None] if X.ndim == 1 and dimensions == 1 else X
     if X.ndim != 2 or X.shape[1] != dimensions:

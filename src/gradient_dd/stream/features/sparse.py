@@ -1,4 +1,4 @@
-"""Sparse and structured features: one-hot, tile coding, states by name, columns of text, dictionaries and tuples.
+"""Sparse and structured features: one-hot, tile coding, tables of states, text columns, dictionaries and tuples.
 
 Tile coding lays several grids over the observations, each shifted a little; one tile of each grid is active.
 
@@ -7,8 +7,8 @@ Tile coding lays several grids over the observations, each shifted a little; one
     (648, 8, 8.0)
 
 Tiling t is shifted by t/tilings of a tile in the first dimension, by 3t/tilings in the second, by 5t/tilings in the
-third, and so on (Parks & Militzer's displacement), so that the grids cut each other evenly. A dimension that wraps
-around, such as an angle, has no seam. With `size` the tiles are hashed into that many features; two tiles with the same
+third, and so on (Parks & Militzer's displacement), so that the grids are offset evenly. A dimension that wraps around,
+such as an angle, has no seam. With `size` the tiles are hashed into that many features; two active tiles with the same
 feature count once.
 """
 
@@ -32,7 +32,7 @@ class OneHot(Features):
     """A feature for every combination of values.
 
     sizes  number of values of each dimension
-    first  the smallest of them: one whole number, or one for each dimension; default 0
+    first  the smallest value: one whole number, or one for each dimension; default 0
 
     >>> OneHot(4)(2)
     (array([2]), array([1.]))
@@ -71,8 +71,8 @@ class TileCoder(Features):
 
     low, high  (dimensions,) the bounds
     tiles      number of tiles along each dimension: one number, or one for each
-    tilings    number of grids, and of features that are 1 at a time
-    wrap       (dimensions,) which dimensions wrap around; default none
+    tilings    number of grids, and of active features
+    wrap       (dimensions,) whether each dimension wraps around; default none does
     size       hash the tiles into this many features; default a feature for every tile
     outside    "refuse" an observation outside the bounds, or "clip" it to them
     """
@@ -95,7 +95,7 @@ class TileCoder(Features):
         counts = [whole_number("'tiles'", one, at_most=2**31) for one in for_each("'tiles'", tiles, dimensions)]
         self.tiles: Integers = np.array(counts, dtype=np.int64)
         self.wrap = np.array([boolean("'wrap'", one) for one in for_each("'wrap'", wrap, dimensions)])
-        self.columns = self.tiles + ~self.wrap  # a shifted grid needs one tile more, unless it wraps around
+        self.columns = self.tiles + ~self.wrap  # a shifted grid needs one more tile, unless it wraps around
         whole = self.tilings * int(np.prod(self.columns, dtype=object))
         self.size = None if size is None else whole_number("'size'", size, at_least=self.tilings, at_most=2**62)
         if self.size is None and whole > 2**31:
@@ -122,7 +122,7 @@ class TileCoder(Features):
                 code ^= code >> np.uint64(29)
             indices[:, tiling] = code % np.uint64(self.size)
         values = np.ones(indices.shape)
-        if self.size is not None:  # a feature that stands twice in a row has the value 1 once, then 0
+        if self.size is not None:  # a feature that occurs twice in a row has the value 1 once, then 0
             indices.sort(axis=1)
             values[:, 1:][indices[:, 1:] == indices[:, :-1]] = 0.0
         return Rows(indices, values)
@@ -160,10 +160,10 @@ class Table(Features):
 
 
 class Categories(Wrapped):
-    """Columns of text before another map: a text becomes the number of its place in `words`.
+    """A map for text columns: each text becomes its place in `words`, and another map gives the features.
 
     words     the texts of each column, in order; None for a column of numbers
-    features  the map of the result: one number a column or, with `spread`, 0s and a 1 for each column of text
+    features  the other map; its input has one number per column or, with `spread`, text columns one-hot encoded
     """
 
     kind = "categories"
@@ -191,7 +191,7 @@ class Categories(Wrapped):
 
 
 def spread_out(X: Array, words: list[list[str] | None]) -> Array:
-    """Return columns of places among words as 0s and a 1 each, (n, more columns); columns of numbers as they are."""
+    """Return columns of places among words one-hot encoded, and columns of numbers unchanged, (n, more columns)."""
     parts = [
         X[:, [i]] if one is None else (X[:, [i]] == np.arange(len(one))).astype(float) for i, one in enumerate(words)
     ]
@@ -199,11 +199,11 @@ def spread_out(X: Array, words: list[list[str] | None]) -> Array:
 
 
 class Structured(Wrapped):
-    """Dictionaries or tuples, with their parts side by side as one vector, before another map.
+    """A map for dictionaries or tuples: their parts form one vector, and another map gives the features.
 
-    layout  what the parts are, as plain data:
+    layout  the description of the parts as plain data:
             ["box", 3]                         3 numbers
-            ["whole", [5, 2], [0, 0]]          whole numbers with 5 and 2 values from 0 on, each as 0s and a 1
+            ["whole", [5, 2], [0, 0]]          whole numbers with 5 and 2 values from 0 on, each one-hot
             ["dict", [["a", ...], ["b", ...]]] the parts of a dictionary, in the order of a Dict space
             ["tuple", [..., ...]]              the parts of a tuple
     """

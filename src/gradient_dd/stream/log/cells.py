@@ -1,6 +1,6 @@
-"""Cells of a column as numbers, flags, names of episodes or actions. Other cells are errors that name the row.
+"""Conversion of the cells of a column to numbers, flags, names of episodes or actions; errors name the row.
 
-A cell of text counts as what it spells: a CSV file, whose cells are all text, gives the same rows as other formats.
+A text cell has the value that it spells, so a CSV file, whose cells are all text, gives the same rows as other formats.
 """
 
 import re
@@ -18,8 +18,8 @@ MISSING = (  # texts of missing cells
     *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "NULL", "null"),
     *("None", "<NA>", "NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
-NO_NAMES = ("true", "false", "inf", "infinity")  # texts that are a flag or a number in other forms of a log
-EXACT = 2**53  # floats above this skip whole numbers, so that two episodes may have become one
+NO_NAMES = ("true", "false", "inf", "infinity")  # texts that are flags or numbers in other formats
+EXACT = 2**53  # floats above this skip whole numbers, so two episodes may share a number
 FLOAT = re.compile(r"[+-]?\d+(\.\d*(e[+-]?\d+)?|e[+-]\d+)", re.IGNORECASE)  # as programs write a float
 NAME = "be a whole number or the name of an episode"
 PLAIN = "biuf"  # types of NumPy arrays that hold real numbers
@@ -58,7 +58,7 @@ def as_column(name: Any, values: Any) -> Any:
 
 
 def from_arrow(column: Any) -> Any:
-    """Return an Arrow column as a NumPy array: lists of one length as rows; a missing number is NaN, else None."""
+    """Return an Arrow column as a NumPy array: lists of equal length become rows; missing cells are NaN or None."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -84,7 +84,7 @@ def number_of(cell: Any) -> float | None:
             return np.nan
         if word.lower() in ("true", "false"):
             return float(word.lower() == "true")
-        if "_" in word or not word.isascii():  # Python takes 1_000, and the digits of all scripts
+        if "_" in word or not word.isascii():  # Python accepts 1_000, and the digits of all scripts
             return None
     elif is_missing(cell):
         return np.nan
@@ -105,7 +105,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def text_of(cell: Any) -> str | None:
-    """Return the text of a cell of a column of text; None if the cell is missing."""
+    """Return the text of a cell in a text column; None if the cell is missing."""
     if not isinstance(cell, str) and is_missing(cell):
         return None
     try:
@@ -118,7 +118,7 @@ def text_of(cell: Any) -> str | None:
 
 
 def is_text(values: Any) -> bool:
-    """Return whether at least half of the cells of a column that are not missing are text and spell no number."""
+    """Return whether at least half of the non-missing cells of a column are text that does not spell a number."""
     if values.ndim != 1 or values.dtype.kind not in CELLS:
         return False
     cells = [cell for cell in values.tolist() if not is_list(cell) and text_of(cell) is not None]
@@ -144,7 +144,7 @@ def as_numbers(name: str, values: Any, first: int, rule: str = "be a number") ->
 
 
 def as_matrix(name: str, values: Any, first: int, width: int | None) -> tuple[Array, Integers]:
-    """Return a column of numbers, or of lists of numbers, as (n, d), and how many numbers each row has.
+    """Return a column of numbers, or of lists of numbers, as (n, d), and the number of values in each row.
 
     d is `width`, or the length of the first list. Rows of another length, and missing rows, are NaN.
     """
@@ -166,7 +166,7 @@ def as_matrix(name: str, values: Any, first: int, width: int | None) -> tuple[Ar
 
 
 def unpacked(values: Any, width: int | None) -> tuple[Any, Integers]:
-    """Return a column of objects as cells (n, d), and how many cells each row has; -1 for a missing row."""
+    """Return a column of objects as cells (n, d), and the number of cells in each row; -1 for a missing row."""
     if isinstance(values[0], np.ndarray | list):
         try:
             quick = np.array(values.tolist())
@@ -190,7 +190,7 @@ def is_list(cell: Any) -> bool:
 
 
 def as_actions(values: Any) -> Any:
-    """Return actions as a policy gets them: whole numbers as integers in every format, others unchanged."""
+    """Return actions as policies receive them: whole numbers as integers in every format, others unchanged."""
     if values.dtype.kind in CELLS and values.ndim == 1:
         found = list(map(number_of, values.tolist()))
         if None not in found:
@@ -207,10 +207,10 @@ def as_actions(values: Any) -> Any:
 
 
 def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Booleans, str]:
-    """Return the names of episodes, (n,), which of them are missing, and their type.
+    """Return the names of episodes (n,), a mask of the missing names, and the type of the names.
 
     The type is "number", "text" or "date", and "" as long as all names are missing. A column has names of one type;
-    `known` is the type of the names in the rows before.
+    `known` is the type of the names in earlier rows.
     """
     kind = values.dtype.kind
     if values.ndim != 1 or kind not in "iufM" + CELLS:

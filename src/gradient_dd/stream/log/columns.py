@@ -1,13 +1,13 @@
-"""The roles of the columns of a log: named by the user or found by usual names, and always printed; and its actions.
+"""The roles of the columns of a log, given by the user or found by usual names; and the actions of a log.
 
 observation   obs_0 obs_1 …, x0 x1 …, feature_0 …, state_0 …; or one column, of numbers or of lists: obs, x, state
-next          the same with next_ in front, or x_next; without them, the next row of the episode
+next          the same names with the prefix next_, or x_next; without such columns, the next row of the episode
 action, reward, discount, terminated, truncated, done, episode
 rho           importance ratios; or propensities of the action taken: target_probability, behaviour_probability
 
-An action with a name has a number: whole numbers from 0 on are their own numbers, other names are numbered in sorted
-order. The features of an action taken are 0s and a 1. Measured actions, such as a force, are features: 1, a and a² of
-each of their columns.
+Each named action has a number: whole numbers from 0 on keep their value, and other names are numbered in sorted order.
+The features of a named action are one-hot. The features of a measured action, such as a force, are 1 and, for each of
+its columns, a and a².
 """
 
 import re
@@ -22,7 +22,7 @@ from gradient_dd.arrays import LARGEST, Array
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request, show, unknown
 from gradient_dd.stream.log.cells import EXACT, as_actions, as_matrix, number_of, text_of
 
-USUAL = {  # the usual names of each role, in lower case; the first is ours
+USUAL = {  # the usual names of each role, in lower case; the first is the role's own name
     "action": ("action", "actions", "act", "a"),
     "reward": ("reward", "rewards", "rew", "r"),
     "discount": ("discount", "discounts", "gamma"),
@@ -38,12 +38,12 @@ USUAL = {  # the usual names of each role, in lower case; the first is ours
     ),
 }
 STEMS = ("obs", "observation", "observations", "x", "feature", "features", "state", "s")
-FEATURE_STEMS = ("x", "feature", "features")  # columns of these names are taken as features as they are
-SEVERAL = ("observation", "next")  # roles of several columns
+FEATURE_STEMS = ("x", "feature", "features")  # columns with these names are used as features without a map
+SEVERAL = ("observation", "next")  # roles that may have several columns
 NEEDED = {"reward": "rewards", "action": "actions", "observation": "observations, such as obs_0, obs_1, …"}
-MOST_ACTIONS = 1000  # different actions that have names; more numbers are measurements
+MOST_ACTIONS = 1000  # distinct actions that have names; more numbers are measurements
 MOST_SHOWN = 20  # names in a sentence
-MOST_BROKEN = 20  # different numbers, not all of them whole, that are still names
+MOST_BROKEN = 20  # distinct numbers, not all of them whole, that still count as names
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class LogColumns:
 
     @property
     def single(self) -> dict[str, str]:
-        """The roles of one column, each with its column."""
+        """The column of each role that has exactly one column."""
         return {role: name for role in USUAL if (name := getattr(self, role)) is not None}
 
     @property
@@ -76,7 +76,7 @@ class LogColumns:
 
     @property
     def are_features(self) -> bool:
-        """Whether the observations are features already, judged by their name."""
+        """Whether the observations are already features, judged by the name of their first column."""
         return re.sub(r"[_.]?\d+$", "", self.observation[0].lower()) in FEATURE_STEMS
 
     def stated(self) -> list[str]:
@@ -163,7 +163,7 @@ def named_columns(names: list[str], given: Any) -> dict[str, Any]:
 
 
 def by_stem(names: list[str], before: str) -> tuple[str, ...]:
-    """Return the columns obs_0, obs_1, … or the one column obs, of the first stem with any."""
+    """Return the columns obs_0, obs_1, … or the single column obs, for the first stem with a match."""
     for stem in STEMS:
         words = [stem] if not before else [f"{before}_{stem}", f"{before}{stem}", f"{stem}_{before}", before]
         for word in words:
@@ -189,9 +189,9 @@ def missing(what: str, wanted: str, names: list[str]) -> BadRequestError:
 class Actions:
     """The actions of a log.
 
-    names  of all actions, in the order of a policy's columns; () if actions are measured
-    width  columns of a measured action, else 1
-    text   whether some name is text; then all are, including numbers
+    names  the names of all actions, in the order of a policy's columns; () if actions are measured
+    width  the number of columns of a measured action, else 1
+    text   whether any name is text; then all names are text, including numbers
     note   a sentence about actions that are spelled in several ways
     """
 
@@ -224,7 +224,7 @@ class Actions:
         return f"Actions, in the order of a policy's columns: {shown}{', …' * (len(self.names) > MOST_SHOWN)}."
 
     def with_more(self, names: Iterable[Any]) -> "Actions":
-        """Return these actions and others, which a policy knows but the log never takes."""
+        """Return these actions and further ones, which a policy knows but the log does not contain."""
         more = [name for name in names if name not in self.names]
         return replace(self, names=sorted_names({*self.names, *more})) if more else self
 
@@ -236,7 +236,7 @@ class Actions:
             return np.asarray(np.where(np.abs(numbers) <= LARGEST, numbers, np.nan))
         if found.ndim != 1:
             raise bad_request(what, "have one action in each row", Unquoted(f"an array {found.shape}"))
-        if found.dtype.kind == "f":  # a larger float may be one of several whole numbers
+        if found.dtype.kind == "f":  # a larger float may stand for several whole numbers
             found = np.where(np.abs(found) < EXACT, found, np.nan)
         place = {name: k for k, name in enumerate(self.names)}
         if self.text:
@@ -258,7 +258,7 @@ def plain(name: Any) -> Any:
 
 
 def distinct(cells: Any) -> tuple[list[Any], Any]:
-    """Return the different cells of a column of objects, and which of them each cell is."""
+    """Return the distinct cells of a column of objects, and the place of each cell among them."""
     place: dict[Any, int] = {}
     try:
         where = np.array([place.setdefault(plain(cell), len(place)) for cell in cells], np.int64)
@@ -269,14 +269,14 @@ def distinct(cells: Any) -> tuple[list[Any], Any]:
 
 
 def as_text(name: Any) -> str | None:
-    """Return the name of an action as text, a whole number as it is written; None if it is missing."""
+    """Return the name of an action as text, whole numbers without a decimal point; None if it is missing."""
     name = plain(name)
     whole = isinstance(name, float) and abs(name) < LARGEST and name == int(name)
     return text_of(int(name) if whole else name)
 
 
 def sorted_names(names: set[Any]) -> tuple[Any, ...]:
-    """Return names in order; of whole numbers from 0 on, all up to the largest."""
+    """Return names in order; for whole numbers from 0 on, return all numbers up to the largest."""
     whole = all(isinstance(name, int) and not isinstance(name, bool) for name in names)
     if whole and names and min(names) >= 0 and max(names) < MOST_ACTIONS:
         return tuple(range(max(names) + 1))

@@ -1,4 +1,4 @@
-"""Reads a log of any format as transitions with features, for `evaluate_log`."""
+"""LogReader: a log of any format as transitions with features, for `evaluate_log`."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ SMALL = 1_000_000  # rows of a folder up to which its files are one part
 
 
 class LogReader:
-    """Reads a log repeatedly. `last` has the counts of the last pass, `seconds` the time spent reading.
+    """A log that can be read repeatedly. `last` has the counts of the last pass, `seconds` the time spent reading.
 
     log, columns, discount, skip_bad_rows   as for `evaluate_log`
     actions   whether rows have the actions taken and their probabilities, instead of ratios
@@ -63,12 +63,12 @@ class LogReader:
         self._first = [0, *itertools.accumulate(self.sizes)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a worker needs; the files of a part are sent with the part, and opened again."""
+        """Return the state that a worker needs; the files of a part are sent with the part and opened again."""
         return self.__dict__ | {"last": ReadCounts(), "source": None, "files": {}}
 
     @property
     def sizes(self) -> list[int]:
-        """Rows of each part, 0 if unknown."""
+        """The number of rows of each part, 0 if unknown."""
         return [sum(one.rows for one in files) for files in self.files.values()]
 
     def _split(self) -> list[list[Source]]:
@@ -122,7 +122,7 @@ class LogReader:
         what = f"The log {self.source.name}"
         if self.last.rows == 0:
             raise bad_request(what, "have rows", Unquoted("none"))
-        rule = "have a transition: two rows of one episode, or an end"
+        rule = "have a transition: two rows of one episode, or a row that ends one"
         raise bad_request(what, rule, Unquoted(f"{self.last.rows} rows without one"))
 
     def observed(self, wide: Array) -> Array:
@@ -130,7 +130,7 @@ class LogReader:
         return wide[:, : wide.shape[1] - len(self.carried)]
 
     def states(self) -> Array:
-        """Return the distinct observations of the log, including next observations, (n, d)."""
+        """Return the distinct observations of the log, including next ones, (n, d); stop beyond MOST_STATES."""
         found = np.empty((0, 0))
         for table in self.tables():
             seen, after = self.observed(table.observation), self.observed(table.following[table.discount > 0])
@@ -155,7 +155,7 @@ class LogReader:
         return [list(self.words[name]) if name in self.words else None for name in self.columns.observation]
 
     def feature_map(self, features: Any) -> tuple[Features, str]:
-        """Return the feature map that the user names or gives, and a sentence about it."""
+        """Return the feature map that the user names or passes, and a sentence about it."""
         first = self.first_rows()
         if not self.words or not isinstance(features, str):
             return map_of(features, self.decoded(first), self.states)

@@ -1,7 +1,7 @@
 """The rows of a log as transitions: ratios, discounts, next observations, episodes, and errors of single rows.
 
-Rows are numbered from 0, the first row of data. A bad row is an error that names it. With `skip` the row is omitted and
-counted, and so is the transition that leads to it.
+Rows are numbered from 0, the first row of data. A bad row raises an error that names it. With `skip`, the row and the
+transition that leads to it are omitted and counted.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ FINITE = "be a finite number"
 FLAG = "be 0 or 1, or true or false"
 DISCOUNT = "be from 0 to 1"
 RATIO = "be a number that is zero or more"
-TAKEN = "be above 0, for this action was taken"
+TAKEN = "be above 0, because this action was taken"
 BOUNDS = {FINITE: (-LARGEST, LARGEST), FLAG: (0, 1), DISCOUNT: (0, 1), RATIO: (0, LARGEST), TAKEN: (TINY, LARGEST)}
 
 
@@ -55,7 +55,7 @@ class LogRows:
 
 
 def joined_rows(parts: list[LogRows]) -> LogRows:
-    """Return several parts as one, in their order."""
+    """Return the parts joined in their order."""
     if len(parts) == 1:
         return parts[0]
     return LogRows(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(LogRows)))
@@ -85,7 +85,7 @@ class RewardSums:
 
     @property
     def variance(self) -> float:
-        """The square of the standard error of the mean; above 0 for a few equal rewards too."""
+        """The squared standard error of the mean; above 0 even for a few equal rewards."""
         spread = max(0.0, self.square / max(1, self.count) - self.mean**2)
         return (spread + 1e-12) / max(1, self.count - 1)
 
@@ -94,10 +94,10 @@ class RewardSums:
 class ReadCounts:
     """The counts of a pass over a log or a part of it.
 
-    rows     rows read;  skipped  the first bad rows, and their columns;  n_skipped  how many were bad
-    dropped  rewards of rows whose next observation is unknown;  used  rewards of the others
-    ends_inside, first_inside  number of rows after which an episode continues although it ended, and the first
-    names    of episodes; omitted from sums
+    rows     number of rows read;  skipped  the first bad rows and their columns;  n_skipped  number of bad rows
+    dropped  rewards of rows whose next observation is unknown;  used  rewards of all other rows
+    ends_inside, first_inside  number of rows after which an episode continues although it ended, and the first of them
+    names    names of episodes; not added up
     """
 
     rows: int = 0
@@ -118,7 +118,7 @@ class ReadCounts:
 
 @dataclass
 class RowReader:
-    """Turns the pieces of a source into `LogRows` whose next observation is known, in one pass.
+    """A reader that turns the pieces of a source into `LogRows` with known next observations, in one pass.
 
     discount  γ, unless the log has a column of discounts
     actions   the actions of the log, if rows need them instead of ratios
@@ -135,7 +135,7 @@ class RowReader:
     ratios: bool = True
     first: int = 0
     counts: ReadCounts = field(default_factory=ReadCounts)
-    _bad: Booleans = field(default_factory=lambda: np.zeros(0, bool))  # rows of the present piece
+    _bad: Booleans = field(default_factory=lambda: np.zeros(0, bool))  # rows of the current piece
     _widths: dict[str, int] = field(default_factory=dict)
     _name: Any = None
     _kind: str = ""  # of the names of episodes
@@ -145,7 +145,7 @@ class RowReader:
 
     @property
     def row(self) -> int:
-        """Number of the next row."""
+        """The number of the next row."""
         return self.first + self.counts.rows
 
     @property
@@ -166,7 +166,7 @@ class RowReader:
                 yield ready
 
     def _checked(self, chunk: Chunk) -> LogRows:
-        """Return the good rows of a piece; `following` is a placeholder if the log has no next observations."""
+        """Return the valid rows of a piece; `following` is a placeholder if the log has no next observations."""
         columns, n = self.columns, len(chunk[self.columns.reward])
         self._bad = np.zeros(n, bool)
         row = np.arange(self.row, self.row + n)
@@ -189,7 +189,7 @@ class RowReader:
         return found.part(~self._bad) if self._bad.any() else found
 
     def _matrix(self, chunk: Chunk, names: tuple[str, ...], needed: Booleans) -> Array:
-        """Return columns of numbers or lists side by side, (n, d); a column keeps the width of the rows before."""
+        """Return columns of numbers or lists side by side, (n, d); a column keeps the width of earlier rows."""
         parts = []
         for name, first in zip(names, self.columns.observation, strict=True):
             if self.row == 0 and first == name and first not in self.words and is_text(chunk[name]):
@@ -231,7 +231,7 @@ class RowReader:
         return values
 
     def _refuse(self, name: str, bad: Booleans, rule: str, values: Any) -> None:
-        """Raise an error that names the first bad row, or note the bad rows to skip them."""
+        """Raise an error that names the first bad row, or record the bad rows in order to skip them."""
         if not bad.any():
             return
         at = int(np.argmax(bad))
@@ -244,7 +244,7 @@ class RowReader:
         self._bad |= bad
 
     def _ends(self, chunk: Chunk, n: int) -> tuple[Booleans, Booleans, Array]:
-        """Return where episodes ended, where they were cut, and the discounts."""
+        """Return masks of the rows where episodes ended and where they were truncated, and the discounts."""
         flags = {
             role: np.zeros(n, bool) if name is None else self._column(chunk, name, FLAG) == 1.0
             for role in ("terminated", "truncated", "done")
@@ -302,16 +302,16 @@ class RowReader:
         return episode
 
     def joins(self, chunk: Chunk) -> bool:
-        """Return whether two rows, the last row of a file and the first row of the next one, are of one episode."""
+        """Return whether two rows, the last of a file and the first of the next file, belong to one episode."""
         self._bad = np.zeros(2, bool)
         ended, cut, _ = self._ends(chunk, 2)
         first, second = self._episodes(chunk, ended, cut)
         return bool(first == second)
 
     def _changes(self, chunk: Chunk, name: str) -> Booleans:
-        """Return whether the name of the episode differs from the row before, (n,); a name that returns is an error.
+        """Return where the name of the episode differs from the previous row, (n,); raise if an earlier name returns.
 
-        A missing name means the episode of the row before.
+        A row without a name belongs to the episode of the previous row.
         """
         names, missing, self._kind = as_names(name, chunk[name], self.row, self._kind)
         self._refuse(name, missing, "have the name or the number of the episode", names)
@@ -326,14 +326,14 @@ class RowReader:
         if len(set(found)) < len(found) or not known.isdisjoint(found):
             for at, one in zip(places, found, strict=True):
                 if one in known:
-                    rule = "not return to an episode that another one followed"
+                    rule = "not return to an earlier episode"
                     raise bad_request(f"Column {name!r} in row {self.row + at:,}", rule, one, "Sort the rows first.")
                 known.add(one)
         known.update(found)
         return changes
 
     def _followed(self, pieces: Iterator[LogRows]) -> Iterator[LogRows]:
-        """Yield rows with the observation of the row after as next observation; the last row of a piece waits for it.
+        """Yield rows with the observation of the following row as next observation, which may be in the next piece.
 
         The last row of the log is a transition only if its episode ended.
         """

@@ -1,7 +1,7 @@
 """Sources of rows: Parquet, CSV and NumPy files, data frames, dictionaries of arrays, Minari datasets.
 
 A source names its columns and yields them in pieces, in order, any number of times. Files are streamed: only one piece
-is in memory. No Python code runs for single rows, unless cells are text or objects.
+is in memory. Python code runs for single rows only if cells are text or objects.
 """
 
 import os
@@ -46,7 +46,7 @@ class Source:
     path: Path | None = None
 
     def __reduce__(self) -> Any:
-        """Return how a worker opens the file again."""
+        """Return the call with which a worker opens the file again."""
         return open_log, (self.path,)
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ def folder_source(folder: Path) -> Source:
 
 
 def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
-    """Return the source of a file; every error of reading it, at once or later, becomes one sentence."""
+    """Return the source of a file; every error while opening or reading it becomes one sentence."""
     state, seen = state_of(file), 0
 
     @contextmanager
@@ -108,14 +108,14 @@ def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
             yield
         except (GradientDDError, MemoryError):
             raise
-        except Exception as error:  # readers raise many types for a file that is cut off, damaged or of another type
+        except Exception as error:  # readers raise many types of errors for a truncated, damaged or wrong file
             check_state()
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             what, where = f"The log {file.name}", f" after row {seen - 1:,}" if seen else ""
             if isinstance(error, OSError) and error.strerror:
                 raise bad_request(what, f"be a file that can be read{where}", Unquoted(error.strerror)) from None
             if torn := re.match(r"CSV parse error: Row #(\d+): (.*)", first):  # a row with too few or too many cells
-                where, first = f" in row {int(torn[1]) - 2:,}", torn[2]  # Arrow counts from 1, with the line of names
+                where, first = f" in row {int(torn[1]) - 2:,}", torn[2]  # Arrow counts from 1 and includes the header
             raise bad_request(what, f"be readable{where}", Unquoted(first[:200].rstrip("."))) from None
 
     def check_state() -> None:
@@ -138,7 +138,7 @@ def file_source(file: Path, reader: Callable[[Path], Source]) -> Source:
 
 
 def state_of(file: Path) -> tuple[int, ...]:
-    """Return what changes with a file: which file it is, its size and its time; raise unless it is a plain file."""
+    """Return the identity, the size and the modification time of a file; raise unless it is a regular file."""
     try:
         found = file.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -146,7 +146,7 @@ def state_of(file: Path) -> tuple[int, ...]:
     except (OSError, ValueError) as error:
         got = Unquoted(getattr(error, "strerror", "") or "an error")
         raise bad_request(f"The log {file.name}", "be a file that can be read", got) from None
-    if not S_ISREG(found.st_mode):  # reading a pipe or a device could wait for ever
+    if not S_ISREG(found.st_mode):  # reading a pipe or a device could block forever
         raise bad_request("A log", "be a file", str(file))
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
@@ -154,7 +154,7 @@ def state_of(file: Path) -> tuple[int, ...]:
 def held_source(
     name: str, names: list[str], shapes: Mapping[str, tuple[int, ...]], load: Callable[[list[str]], Chunk]
 ) -> Source:
-    """Return the source of columns in memory, which `load` returns; a column of one cell has it in every row."""
+    """Return the source of columns in memory, which `load` returns; a single number is repeated in every row."""
     lengths = {shape[0] for shape in shapes.values() if shape}
     if len(lengths) != 1:
         words = ", ".join(f"{key}: {shape}" for key, shape in shapes.items()) or "none"
@@ -171,7 +171,7 @@ def held_source(
 
 
 def npz_source(file: Path) -> Source:
-    """Return the source of the arrays of a .npz file; an array is unpacked when it is read first."""
+    """Return the source of the arrays of a .npz file; an array is unpacked when it is first read."""
     held: dict[str, Any] = {}
     shapes = array_shapes(file)
 
@@ -206,7 +206,7 @@ def npy_source(file: Path) -> Source:
 
 
 def opened_natively(file: Path) -> Any:
-    """Return a file that Arrow reads; given its path, Arrow would refuse a name that is not UTF-8."""
+    """Return a file opened for Arrow, which would refuse a path that is not UTF-8."""
     import pyarrow as pa
 
     return pa.OSFile(os.fsencode(file))
@@ -237,7 +237,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def csv_form(file: Path) -> tuple[str, str, str]:
-    """Return the encoding, the separator of cells and the decimal sign of a CSV file, by its first two lines."""
+    """Return the encoding, the cell separator and the decimal mark of a CSV file, judged by its first two lines."""
     with file.open("rb") as opened:
         begin = opened.read(1 << 16)
     nulls = begin[1:200:2].count(0), begin[:200:2].count(0)
@@ -254,15 +254,15 @@ def csv_source(file: Path) -> Source:
     """Return the source of a CSV file whose first line names the columns.
 
     The column `names` is text, as in the file. The first block of the file decides whether each other column has whole
-    numbers, numbers, flags or text. If a later block does not fit, whole numbers become numbers in the rest of the
-    file, and if that does not help, everything becomes text.
+    numbers, floats, flags or text. If a later block does not fit, whole numbers become floats in the rest of the
+    file, and if that fails too, all columns become text.
     """
     import pyarrow as pa
     from pyarrow import csv
 
     encoding, separator, decimal = csv_form(file)
 
-    def opened(**columns: Any) -> Any:  # threads are no faster here, and with them errors do not name the row
+    def opened(**columns: Any) -> Any:  # threads are no faster here, and their errors do not name the row
         reading = csv.ReadOptions(block_size=CSV_BYTES, encoding=encoding, use_threads=False)
         convert = csv.ConvertOptions(null_values=list(MISSING), decimal_point=decimal, **columns)
         return csv.open_csv(opened_natively(file), reading, csv.ParseOptions(delimiter=separator), convert)
@@ -305,7 +305,7 @@ def csv_source(file: Path) -> Source:
 def minari_source(given: Any) -> Source:
     """Return the source of a Minari dataset, or of "minari:NAME": its episodes, and propensities from their infos.
 
-    Infos may have one entry more than there are transitions: the first then belongs to the reset.
+    Infos may have one entry more than there are transitions; the first entry then belongs to the reset.
     """
     dataset = given
     if isinstance(given, str):

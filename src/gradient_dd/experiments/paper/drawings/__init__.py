@@ -1,4 +1,4 @@
-"""Figures that need no study, and the diagram that stands above a figure of a study."""
+"""Figures that need no study, and the diagram above the figure of a study."""
 
 from gradient_dd.errors import extra
 

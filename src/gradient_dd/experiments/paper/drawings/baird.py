@@ -1,12 +1,12 @@
 """Baird's counterexample: its frozen mode, and its states.
 
 The mean weights by state obey m ← M m along trajectories (`theory.dynamics`). Let q be the eigenvalue of M nearest to
-1, r and l its right and left eigenvectors with l·r = 1. After T steps all other modes are gone and
+1, r and l its right and left eigenvectors with l·r = 1. After T steps all other modes have decayed, and
 
     m_T ≈ qᵀ (l·m_0) r
 
-With N = 20, 1 − q is about 10⁻⁸: 200,000 steps do not change this mode. So the final error is |l·m_0| times the error
-of r, whatever the step size does to the other modes. l depends on the step size: l·m_0 may change its sign.
+With N = 20, 1 − q is about 10⁻⁸: 200,000 steps hardly change this mode. So the final error is |l·m_0| times the error
+of r, whatever the step size does to the other modes. l depends on the step size, so l·m_0 may change its sign.
 """
 
 from pathlib import Path
@@ -28,7 +28,7 @@ from gradient_dd.theory.dynamics import MeanOperator
 from gradient_dd.theory.stability import in_row_space
 
 N_STATES, STEPS, RUNS = 20, 200_000, 3
-ITERATIONS = 8  # of the inverse iteration; the next mode is ten thousand times faster
+ITERATIONS = 8  # steps of the inverse iteration; the next mode decays ten thousand times faster
 ALPHAS = np.geomspace(2.0**-12, 2.0**-7.25, 29)
 SAMPLED = 2.0 ** -np.arange(12, 7.4, -0.5)
 LEARNER: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -36,7 +36,7 @@ LEARNER: dict[str, tuple[str, dict[str, Any], str]] = {
     "GTD2": ("gtd2", {}, ORANGE),
 }
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-RADIUS = 0.5  # of a state in the diagram
+RADIUS = 0.5  # radius of a state in the diagram
 STARTS = dict(zip((11, 12, 13, 14), RAMP, strict=False))  # seeds of random initial weights, and their colours
 
 
@@ -62,7 +62,7 @@ def slow_mode(task: tasks.Task, setting: Setting) -> tuple[float, Array, float]:
 
 
 def predicted(task: tasks.Task, settings: list[Setting], starts: Array) -> Array:
-    """Return the error that the slow mode leaves at the end, over the first one; (starts, settings), starts (…, p)."""
+    """Return the final error of the slow mode relative to the initial, (starts, settings); starts: (starts, p)."""
     reduced = in_row_space(task)
     basis = np.linalg.lstsq(task.features, reduced.features, rcond=None)[0]
     first = np.array([task.rmsve(w) for w in starts])
@@ -74,7 +74,7 @@ def predicted(task: tasks.Task, settings: list[Setting], starts: Array) -> Array
 
 
 def sampled(task: tasks.Task, settings: list[Setting]) -> Array:
-    """Return the mean error of a few runs at their end, over the first one, (settings,)."""
+    """Return the mean final error of a few runs relative to the initial error, (settings,)."""
     ends = []
     for run in range(RUNS):
         lanes = LaneRun(task, settings, Horizon(steps=STEPS, every=STEPS), run=run)
@@ -91,7 +91,7 @@ def settings_of(label: str, alphas: Array) -> list[Setting]:
 
 
 def draw_frozen_mode(folder: Path) -> None:
-    """Draw into folder/baird-frozen-mode.svg and .png."""
+    """Draw folder/baird-frozen-mode.svg and .png: the predicted and the sampled final error."""
 
     def keys() -> list[Any]:
         lines = [key(label, colour) for label, (*_, colour) in LEARNER.items()]
@@ -116,11 +116,11 @@ def draw_frozen_mode(folder: Path) -> None:
         for axes, title in zip(panels, ("the paper's initial weights", "four random initial weights"), strict=True):
             axes.set(title=title, xlabel="step size α", xscale="log", yscale="log", ylim=(1e-4, 1.5))
             plain_numbers(axes.xaxis, axes.yaxis)
-        panels[0].set_ylabel("final error over the first one")
+        panels[0].set_ylabel("final error ÷ initial error")
 
 
 def state_diagram(axes: Any, task: tasks.Task) -> None:
-    """Draw the states with their values in terms of w, the solid action, and where the dashed one leads."""
+    """Draw the states with their values in terms of w, the solid action, and the targets of the dashed action."""
     n, table = task.n_states, task.outcomes
     places = {state: (1.45 * state, 1.0) for state in range(n - 1)} | {n - 1: (1.45 * (n - 2) / 2, -0.75)}
     solid = [sorted(set(table.next_state[(table.state == s) & (table.action == 1)])) for s in range(n)]
@@ -133,7 +133,7 @@ def state_diagram(axes: Any, task: tasks.Task) -> None:
         "linewidth": 0.9,
     }
     for state, place in places.items():
-        terms = [  # of the value, such as 2w₁+w₈
+        terms = [  # terms of the value, such as 2w₁+w₈
             f"{'' if factor == 1 else f'{factor:g}'}w{str(i + 1).translate(SUBSCRIPTS)}"
             for i, factor in enumerate(task.features[state])
             if factor

@@ -13,12 +13,12 @@ from gradient_dd.tasks import exact
 from gradient_dd.theory.trust_region import constrained_step, kappa_of_mu, penalised_step
 
 PREVIOUS = np.array([-1.2, 1.6])  # w_{n-1}, away from the optimum
-SHARE = 0.1  # of the squared distance to the optimum that one step may change the values by
-ALPHA = 4.0  # of the plain step
+SHARE = 0.1  # largest squared change of the values in one step, over the squared distance to the optimum
+ALPHA = 4.0  # step size of the plain step
 
 
 def draw(folder: Path) -> None:
-    """Draw into folder/illustration.svg and .png."""
+    """Draw folder/illustration.svg and .png."""
     task = tasks.random_mdp(n_states=6, n_features=2, seed=4)
     A, b, C = task.moments
     best = task.fixed_point

@@ -1,7 +1,7 @@
-"""The rate of the mean: what its slowest mode loses in one step. Where it is negative, the mean diverges.
+"""The rate of the mean: the decay of its slowest mode in one step. If it is negative, the mean diverges.
 
-Rates against the step size, from GTD2 to TD as κα grows, and curves without noise; maps of the rate over step size and
-κ or ζ, and what κα costs off-policy.
+Figures show rates against the step size, the transition from GTD2 to TD as κα grows, curves without noise, maps of the
+rate over step size and κ or ζ, and the off-policy cost of κα.
 """
 
 from pathlib import Path
@@ -32,14 +32,14 @@ from gradient_dd.theory.stability import (
 )
 
 SAMPLINGS = {"iid": "independent draws", "trajectory": "trajectories"}
-LINES = {  # label, colour, width of curves: GTD2 is seen below Gradient-DD where they coincide
+LINES = {  # label, colour, width of curves: GTD2 remains visible where Gradient-DD covers it
     "td": ("TD", BLACK, 1.5),
     "gtd2": ("GTD2", ORANGE, 3.0),
     "gradient_dd": ("Gradient-DD, κ = 1", RED, 1.5),
 }
 FINE = np.geomspace(0.01, 1.0, 21)
 COARSE = np.array([0.01, 0.04, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.0])
-SIZES = {5: FINE, 10: FINE, 20: COARSE}  # states of the walk, step sizes; one of them takes half a second at m = 40
+SIZES = {5: FINE, 10: FINE, 20: COARSE}  # states of the walk, step sizes; one step size takes half a second at m = 40
 
 ALPHAS = {0.03: RAMP[0], 0.3: RAMP[2], 0.6: RAMP[4]}
 EXACT = np.linspace(0, 1, 22) ** 1.5  # κα, as a share of the largest shown
@@ -47,19 +47,19 @@ NEAR = 1 - np.array([0.1, 0.05, 0.02, 0.005])  # shares of the κα at which the
 FLOW = np.linspace(0, 0.99, 34)  # κα of the effective matrix
 N_STATES, ALPHA, STEPS, EVERY, RUNS = 10, 0.3, 2400, 200, 100
 
-ROWS = 19  # values of the parameter
-SQUARES = 10  # values of the parameter at which the mean square is computed
+ROWS = 19  # number of values of the parameter
+SQUARES = 10  # number of values at which the mean square is computed
 HATCHED: dict[str, Any] = {"facecolor": "white", "edgecolor": "#999999", "hatch": "////", "linewidth": 0}
-DECADES = 3.0  # of the rate, shown in colours
+DECADES = 3.0  # decades of the rate that colours show
 
-COUNT = 12  # random tasks
-SHARES = np.geomspace(3e-4, 3, 42)  # κα, in units of one over the largest ‖x‖²
+COUNT = 12  # number of random tasks
+SHARES = np.geomspace(3e-4, 3, 42)  # κα, in units of 1 / max ‖x‖²
 CLASSES = {"stable": SKY, "diverges, GTD2 does not": ORANGE, "GTD2 diverges too": "#999999"}
 SAFETY_PANELS = (("iid", 1e-4), ("trajectory", 1e-4), ("trajectory", 1e-2))  # the sampling, and the step size
 
 
 def draw_rates(folder: Path) -> None:
-    """Draw into folder/rates.svg and .png."""
+    """Draw folder/rates.svg and .png: rates against the step size."""
 
     def keys() -> list[Any]:
         lines = [key(label, colour) for label, colour, _ in LINES.values()]
@@ -82,7 +82,7 @@ def draw_rates(folder: Path) -> None:
             axes.set(xscale="log", yscale="log", xlabel="step size α")
             plain_numbers(axes.xaxis)
             axes.set(title=f"walk, m = {size}")
-        all_axes[0].set_ylabel("rate: what the slowest mode loses in one step")
+        all_axes[0].set_ylabel("rate: decay of the slowest mode in one step")
         limits = [limit for axes in all_axes for limit in axes.get_ylim()]
         for axes in all_axes:
             axes.set_ylim(min(limits), max(limits))
@@ -90,13 +90,13 @@ def draw_rates(folder: Path) -> None:
 
 
 def by_columns(entries: list[Any]) -> list[Any]:
-    """Return entries of two rows in the order in which a legend fills its columns."""
+    """Return the entries of two rows in the order in which a legend fills its columns."""
     half = len(entries) // 2
     return [entry for pair in zip(entries[:half], entries[half:], strict=True) for entry in pair]
 
 
 def draw_gtd2_to_td(folder: Path) -> None:
-    """Draw into folder/gtd2-to-td.svg and .png."""
+    """Draw folder/gtd2-to-td.svg and .png: the rate as κα grows."""
 
     def keys() -> list[Any]:
         exact = [key(f"exact, α = {alpha:g}", colour) for alpha, colour in ALPHAS.items()]
@@ -129,7 +129,7 @@ def draw_gtd2_to_td(folder: Path) -> None:
 
 
 def exact_line(axes: Any, task: tasks.Task, largest: float, alpha: float, place: int) -> float:
-    """Draw the exact rate over TD's, with a cross where the mean becomes unstable; return the largest."""
+    """Draw the exact rate relative to TD's, with a cross where the mean becomes unstable; return its maximum."""
     colour, td = ALPHAS[alpha], rate(task, LEARNERS["td"].setting(alpha=alpha))
     plane, x = RatePlane(task, "kappa"), largest * EXACT
     shares = plane.rates(alpha, x / alpha) / td
@@ -149,7 +149,7 @@ def exact_line(axes: Any, task: tasks.Task, largest: float, alpha: float, place:
 
 
 def flow_lines(axes: Any, task: tasks.Task) -> float:
-    """Draw the rates of the mean flow with the effective matrix, of GTD2 and of TD; return the rate of GTD2."""
+    """Draw the rates of the mean flow with the effective matrix, of GTD2 and of TD; return GTD2's rate over TD's."""
     found = interpolation(task, FLOW)
     leading: Array = np.array([flow_rate(task, effective_matrix(task, 1.0, value)) for value in FLOW])
     axes.plot(FLOW, leading / found.td, color="#777777", linestyle="-.", linewidth=1.2)
@@ -160,7 +160,7 @@ def flow_lines(axes: Any, task: tasks.Task) -> float:
 
 
 def draw_expected_runs(folder: Path) -> None:
-    """Draw into folder/expected-runs.svg and .png."""
+    """Draw folder/expected-runs.svg and .png: exact mean learning curves and sampled ones."""
 
     def keys() -> list[Any]:
         lines = [key(label, colour, width=width) for label, colour, width in LINES.values()]
@@ -196,7 +196,7 @@ def draw_expected_runs(folder: Path) -> None:
 
 
 def sampled(task: tasks.Task, settings: list[Setting], sampling: str) -> tuple[Array, Array, Array]:
-    """Return the error of the mean weights of RUNS runs, the mean of their errors, and what noise adds to the first.
+    """Return the error of the mean weights of RUNS runs, the mean of their errors, and the noise in the first.
 
     The first two are (points, settings), the last is the standard error of the mean values at the end, (settings,).
     """
@@ -231,7 +231,7 @@ class Plane(NamedTuple):
 
 
 def planes() -> list[Plane]:
-    """Return the columns. Second moments of Baird's task are left out: they take ten seconds."""
+    """Return the columns of the maps, without second moments for Baird's task, which take ten seconds."""
     walk, baird = tasks.random_walk(5), tasks.baird(7)
     return [
         Plane("walk, m = 5, ζ = 1", walk, "kappa", (1 / 16, 16), (0.01, 4), 32, True),
@@ -241,7 +241,7 @@ def planes() -> list[Plane]:
 
 
 def draw_stability_maps(folder: Path) -> None:
-    """Draw into folder/stability-maps.svg and .png."""
+    """Draw folder/stability-maps.svg and .png: rates over step size and κ or ζ."""
 
     def keys() -> list[Any]:
         return [
@@ -269,12 +269,12 @@ def draw_stability_maps(folder: Path) -> None:
                 axes.set_ylabel(GREEK[plane.parameter], rotation=0, labelpad=2)
                 plain_numbers(axes.xaxis, axes.yaxis)
             bar = sheet.canvas.colorbar(mesh, cax=sheet.axes(2, column), orientation="horizontal", extend="min")
-            bar.ax.set_xlabel("rate: what the slowest mode loses in one step")
+            bar.ax.set_xlabel("rate: decay of the slowest mode in one step")
             plain_numbers(bar.ax.xaxis)
 
 
 def map_of(axes: Any, alphas: Array, values: Array, rates: Array, limit: Array, norm: LogNorm) -> Any:
-    """Draw rates in colours over hatching, which is seen where the mean is unstable."""
+    """Draw rates in colours over hatching, which shows where the mean is unstable."""
     axes.patch.set(**HATCHED)
     axes.set(xscale="log", yscale="log")
     axes.grid(False)
@@ -306,7 +306,7 @@ def mean_square_limit(axes: Any, plane: Plane, sampling: str, alphas: Array, val
 
 
 def draw_safety(folder: Path) -> None:
-    """Draw into folder/safety.svg and .png."""
+    """Draw folder/safety.svg and .png: stability off-policy as κα grows."""
 
     def keys() -> list[Any]:
         edge: dict[str, Any] = {"marker": "|", "markersize": 9, "markeredgewidth": 1.6}
@@ -330,7 +330,7 @@ def draw_safety(folder: Path) -> None:
             axes.pcolormesh(SHARES, rows, np.array(grid), **colours, shading="nearest", rasterized=True)
             if sampling == "trajectory":
                 for row, edge in enumerate(edges):
-                    if edge < 0.999:  # else the flow stays stable as far as it is defined
+                    if edge < 0.999:  # otherwise the flow is stable wherever it is defined
                         axes.plot([edge, edge], [row - 0.5, row + 0.5], color=BLACK, linewidth=1.6)
             axes.set_title(f"{SAMPLINGS[sampling]}, α = {alpha:g}")
             axes.set(xscale="log", xlim=SHARES[[0, -1]], ylim=(len(chosen) - 0.5, -0.5), xlabel="κα max‖x‖²")
