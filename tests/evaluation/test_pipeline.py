@@ -273,7 +273,7 @@ def test_workers_return_the_same_bits(tmp_path, monkeypatch, files):
 def test_an_episode_that_returns_in_another_file_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("gradient_dd.stream.log.sources.CHUNK", 100)
     parted(tmp_path, episode=np.arange(2400) // 6 % 300)
-    with pytest.raises(gdd.BadRequestError, match="must not return to an episode that another one followed"):
+    with pytest.raises(gdd.BadRequestError, match="must not return to an earlier episode"):
         gdd.evaluate_log(tmp_path, discount=0.9)
     monkeypatch.setattr("gradient_dd.stream.log.reader.SMALL", 0)
     with pytest.raises(gdd.BadRequestError, match="Sort the rows by episode"):
