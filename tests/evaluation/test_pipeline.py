@@ -8,16 +8,8 @@ from hypothesis import strategies as st
 import gradient_dd as gdd
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.passes import values_of
-from gradient_dd.evaluation.rows import (
-    HOLE,
-    EvaluationRows,
-    Piece,
-    dealt_groups,
-    numbered,
-    parts_of,
-    ratio_products,
-    step_sums,
-)
+from gradient_dd.evaluation.pieces import HOLE, Piece, numbered, parts_of, ratio_products, step_sums
+from gradient_dd.evaluation.rows import EvaluationRows, dealt_groups
 from gradient_dd.evaluation.value import blend
 from gradient_dd.stream.features import OneHot
 

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.maps import FeatureMap
-from gradient_dd.evaluation.rows import Piece
+from gradient_dd.evaluation.pieces import Piece
 
 RIDGE = 1e-4  # of the regression, relative to the number of rows
 SMALLEST = 1e-3  # smaller probabilities are raised to this: their ratios would be mostly noise

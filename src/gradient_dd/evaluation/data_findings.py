@@ -11,7 +11,7 @@ from gradient_dd.evaluation.design import squared
 from gradient_dd.evaluation.findings import Found, finding, level_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import returns_of
-from gradient_dd.evaluation.rows import HOLE, Piece
+from gradient_dd.evaluation.pieces import HOLE, Piece
 from gradient_dd.stream.log import listed
 from gradient_dd.stream.log.cells import number_of
 from gradient_dd.studies.intervals import error_of_groups

@@ -27,7 +27,8 @@ from gradient_dd.evaluation.maps import (
     named_actions,
     too_wide,
 )
-from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows, Piece, joined, parts_of
+from gradient_dd.evaluation.pieces import Piece, joined, parts_of
+from gradient_dd.evaluation.rows import KEPT_NUMBERS, EvaluationRows
 from gradient_dd.progress import Told
 from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.columns import Actions, LogColumns, find_columns, missing, plain

@@ -23,7 +23,8 @@ from gradient_dd.evaluation.design import (
     solved,
     sparse_matrix,
 )
-from gradient_dd.evaluation.rows import EvaluationRows, Piece, joined
+from gradient_dd.evaluation.pieces import Piece, joined
+from gradient_dd.evaluation.rows import EvaluationRows
 from gradient_dd.stream.features import Categories, Columns, Features, Layers, Rows, Table
 from gradient_dd.stream.features.kind import matrix
 from gradient_dd.stream.features.sparse import MOST_STATES, spread_out

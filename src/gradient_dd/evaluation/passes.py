@@ -18,7 +18,8 @@ from gradient_dd.evaluation.design import Solution
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
 from gradient_dd.evaluation.maps import too_wide
-from gradient_dd.evaluation.rows import Piece, dealt_groups
+from gradient_dd.evaluation.pieces import Piece
+from gradient_dd.evaluation.rows import dealt_groups
 from gradient_dd.evaluation.value import PolicyValue, Run, Sums, add, chosen
 from gradient_dd.learners import PLAIN_MOVES, PLAIN_SIGNALS, Rule, find
 from gradient_dd.stream.auto import AutoLearner

@@ -9,8 +9,8 @@ from gradient_dd.evaluation.behaviour import cells
 from gradient_dd.evaluation.findings import Finding, Found, finding, findings_of, level_of
 from gradient_dd.evaluation.log_data import LogData, TargetPolicy
 from gradient_dd.evaluation.maps import actions_of
+from gradient_dd.evaluation.pieces import Piece, joined
 from gradient_dd.evaluation.result import ALONE, Support
-from gradient_dd.evaluation.rows import Piece, joined
 from gradient_dd.evaluation.value import PolicyValue
 from gradient_dd.studies.intervals import Bounds
 

@@ -24,7 +24,8 @@ from gradient_dd.evaluation.design import PIECE_NUMBERS
 from gradient_dd.evaluation.findings import Found, finding, level_of
 from gradient_dd.evaluation.log_data import LogData
 from gradient_dd.evaluation.maps import actions_of
-from gradient_dd.evaluation.rows import Piece, mix
+from gradient_dd.evaluation.pieces import Piece
+from gradient_dd.evaluation.rows import mix
 
 MOST_ROWS = 50_000  # rows examined
 SKETCH = 64  # numbers that represent a state with more features

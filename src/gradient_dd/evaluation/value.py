@@ -31,7 +31,7 @@ from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.design import Design, Solution, SortedFeatures, no_equations, ridge_of, solved, squared
 from gradient_dd.evaluation.log_data import Choices, LogData, TargetPolicy
 from gradient_dd.evaluation.maps import GIVEN, FeatureMap
-from gradient_dd.evaluation.rows import Piece, RatioProducts, ratio_products, step_sums
+from gradient_dd.evaluation.pieces import Piece, RatioProducts, ratio_products, step_sums
 from gradient_dd.studies.intervals import Bounds, student_factor
 
 MOST_STEPS = 2000  # most steps covered
