@@ -48,7 +48,7 @@ def page_of(name: str, cells: list[dict[str, Any]]) -> tuple[str, dict[str, byte
             elif "image/svg+xml" in data:
                 parts.append(f"<div>{data['image/svg+xml']}</div>")
             elif "text/html" in data:
-                table = "".join(data["text/html"]).replace('<table border="1" class="dataframe">', "<table>")
+                table = re.sub('<table (border="1" )?class="dataframe">', "<table>", "".join(data["text/html"]))
                 parts.append(re.sub(r"\n\s*\n", "\n", table).strip())
             else:
                 text = "".join(output.get("text", data.get("text/plain", "")))

@@ -251,7 +251,9 @@ class PolicyComparison:
         return f"<PolicyComparison of {len(self.questions[0].judged)} policies, {self.rows:,} rows: {self.sentence}>"
 
     def _repr_html_(self) -> str:
-        return card(self.sentence, {}, str(self.frame().to_html(index=False, border=0, float_format="{:.4g}".format)))
+        hidden = ["effective_rows", "why", *(["reward", "discount"] if len(self.questions) == 1 else [])]
+        shown = self.frame().drop(columns=hidden)
+        return card(self.sentence, {}, str(shown.to_html(index=False, border=0, float_format="{:.4g}".format)))
 
     @property
     def table(self) -> list[dict[str, Any]]:
