@@ -17,7 +17,7 @@ from trials.worlds import TableWorld
 
 
 def other_propensities(seed: int) -> Case:
-    """The propensities belong to another policy than the logging policy."""
+    """The propensities belong to a policy other than the logging policy."""
     known, log, rng = of_kind("tabular", seed)
     factor = rng.uniform(0.4, 1.0, size=(10, 3))
     log["propensity"] = log["propensity"] * factor[log["obs_0"].astype(int), log["action"]]
@@ -55,7 +55,7 @@ def standing_still(seed: int) -> Case:
 
 
 def no_ends(seed: int) -> Case:
-    """No column says where episodes end."""
+    """No column marks the ends of episodes."""
     known, log, _ = of_kind("recommender", seed)
     return case_of(known, without(log, "terminated", "truncated", "next_"))
 
@@ -196,7 +196,7 @@ def early_rewards(seed: int) -> Case:
 
 
 def part_of_the_state(seed: int) -> Case:
-    """Of CartPole's state only the position is read."""
+    """The observation contains only the position of CartPole's state."""
     known, log, _ = of_kind("cart pole", seed)
     log = rows_of(log, log["episode"] < SOME)
     target, seen = known.target, np.column_stack([log[f"obs_{i}"] for i in range(4)])
@@ -221,7 +221,7 @@ def narrow_setting() -> Setting:
 
 
 def far_target(seed: int) -> Case:
-    """The target policy differs much from the logging policy."""
+    """The target policy differs strongly from the logging policy."""
     return case_of(KINDS["far target"](seed))
 
 

@@ -27,8 +27,8 @@ GOALS = {  # of the ratio to the best tuned rival: whether rivals may average, l
     "alpha tuned": (False, trial.AUTO[2], "geometric_mean", 0.88),
     "alpha tuned, rivals averaged": (True, trial.AUTO[2], "geometric_mean", 1.03),
 }
-WORST_END = 3.0  # of the first error: no run may end above it
-WORST_PEAK = 1.5  # of the first error: no run may be above it at any time after its first 1,000 steps
+WORST_END = 3.0  # of the initial error: no run may end above it
+WORST_PEAK = 1.5  # of the initial error: no run may exceed it after its first 1,000 steps
 
 
 def whole() -> list[cases.Case]:
@@ -42,7 +42,7 @@ def whole() -> list[cases.Case]:
 
 
 def facts_of(rows: list[trial.Row]) -> dict[str, Any]:
-    """Return all numbers that the page quotes."""
+    """Return all numbers quoted in the documentation."""
     ends, peaks = ([error / row["start"] for row in rows for error in row[part]] for part in ("ends", "peaks"))
     free, _, tuned = trial.AUTO
     fixed, place, ratio = trial.best_fixed(rows)

@@ -34,7 +34,7 @@ TDRC_STEPS = {"walk-5-tabular": 3_000, "walk-5-inverted": 3_000, "walk-5-depende
     "boyan-4": 10_000,
     "baird-7": 20_000,
 }
-TDRC_AREAS = {  # over TDRC's, in the order of TDRC_STEPS, read off a figure to about 0.05
+TDRC_AREAS = {  # relative to TDRC's, in the order of TDRC_STEPS, read off a figure to about 0.05
     "gtd2": (1.62, 1.35, 1.55, 1.22, 1.48),
     "tdc": (1.30, 1.13, 1.28, 2.88, 0.82),
     "td": (0.96, 1.10, 0.90, 1.13, np.inf),
@@ -99,7 +99,7 @@ def sensitivity() -> Iterator[Outcome]:
 
 
 def high_variance() -> Iterator[Outcome]:
-    """Yield the growth from Rooms to High-Variance Rooms, over a rival's."""
+    """Yield the growth of errors from Rooms to High-Variance Rooms, relative to a rival's."""
     for ours in LAST:
         for rival in ("td", "gtd2", "tdc", "etd"):
             pairs = [(errors(where, ours), errors(where, rival)) for where in ("rooms-high", "rooms")]
@@ -113,7 +113,7 @@ def final_errors() -> Iterator[Outcome]:
 
 
 def projected() -> Iterator[Outcome]:
-    """Yield the areas under the RMSPBE over TDRC's, where the published one is clear of 1."""
+    """Yield the areas under the RMSPBE relative to TDRC's, if the published ratio is clearly not 1."""
     for place, (problem, steps) in enumerate(TDRC_STEPS.items()):
         task = BY_NAME[problem].tasks(0)[0]
         areas = {name: tuned_area(task, name, steps) for name in ("tdrc", *TDRC_AREAS)}
@@ -164,7 +164,7 @@ STATEMENTS = {
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print the counts of every statement, and each comparison that does not come out."""
+    """Print the counts for every statement, and each comparison that is not confirmed."""
     parser_of(__doc__).parse_args(words)
     for statement, make in STATEMENTS.items():
         found = list(make())

@@ -24,7 +24,7 @@ MARGIN = 0.9  # a ratio below it counts as clearly better
 
 
 class NetworkEvidence(NamedTuple):
-    """What was measured: predictions by (problem, sampling, optimiser), control by world, the spiral, the mechanism."""
+    """The measurements: predictions by (problem, sampling, optimiser), control by world, the spiral, the mechanism."""
 
     prediction: dict[tuple[str, str, str], dict[str, Any]]
     control: dict[str, dict[str, Any]]
@@ -56,7 +56,7 @@ def ratio(cell: dict[str, Any], ours: str, rival: str, side: str, bound: float, 
 
 
 def ratio_of(pairs: list[tuple[Any, Any]], side: str, bound: float, text: str, place: str) -> ClaimQuestion:
-    """Return the question whether a ratio of errors, over another one if there are two, is on a side of a bound."""
+    """Return the question whether a ratio of errors, or the quotient of two ratios, is on one side of a bound."""
 
     def answer(level: float) -> Interval:
         return ratio_interval(*pairs, level=level)
@@ -66,7 +66,7 @@ def ratio_of(pairs: list[tuple[Any, Any]], side: str, bound: float, text: str, p
 
 
 def number(value: float, side: str, bound: float, text: str) -> ClaimQuestion:
-    """Return the question whether a number that has no chance in it is on a side of a bound."""
+    """Return the question whether a deterministic number is on one side of a bound."""
     return ClaimQuestion("exact", (), side, bound, tuned_for="", answer=exactly(value), facts={"text": text})
 
 

@@ -104,7 +104,7 @@ class TargetPolicy:
         return Choices(here, there, here[np.arange(n), piece.taken] / behaviour if self.actions.named else None)
 
     def _ratios(self, piece: Piece, behaviour: Array) -> Array:
-        """Return the ratio of each row, (n,), of a policy that gives probabilities of the actions taken alone."""
+        """Return the ratio of each row, (n,), of a policy that gives only probabilities of the actions taken."""
         if self.given is None:
             return np.ones(len(piece)) if self.logging else piece.rho
         if self._column is not None:
@@ -239,7 +239,7 @@ class LogData:
             given = given_map(self.reader, "raw" if plain else features, seed)
             self.maps = [given]
             if not (given.table or columns.are_features or too_wide(given.design(actions, self.rows.n))):
-                self.maps += default_maps(self.reader, self.rows, actions)[:RUNNERS_UP]  # to detect poor given ones
+                self.maps += default_maps(self.reader, self.rows, actions)[:RUNNERS_UP]  # to detect poor features
         self.behaviour: Behaviour | None = None
         if by_action and self.actions is not None and self.actions.named and columns.behaviour_probability is None:
             self.behaviour = Behaviour(self.maps[0], self.rows.sample, len(self.actions.names))
@@ -304,7 +304,7 @@ class LogData:
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a worker needs."""
+        """Return the state that a worker needs."""
         sample = {name: None for name in ("first", "sampled") if name in self.__dict__}
         return self.__dict__ | sample | {"_known": (None, {})}
 
@@ -352,9 +352,9 @@ class LogData:
 
 
 def policy_columns(names: list[str], targets: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns of the log that define policies: columns needed in a row alone, and after a step too.
+    """Return the columns that define policies: columns needed only in each row, and columns also needed one step on.
 
-    The probability of the action taken is a column of a row; probabilities of all actions are columns with a prefix.
+    The first are probabilities of the action taken; the others, which share a prefix, are probabilities of all actions.
     """
     texts = [given for given in targets.values() if isinstance(given, str)]
     carried = {name: None for given in texts if given not in names for name in names if name.startswith(given)}

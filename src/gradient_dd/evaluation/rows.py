@@ -68,14 +68,14 @@ def mix(values: Any) -> Any:
 
 
 class EpisodeSample:
-    """Whole episodes spread over the log: every second one is dropped whenever there are too many rows."""
+    """Whole episodes spread over the log; when there are too many rows, every second one is dropped."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self._stride, self._closed = 1, False
 
     def add(self, piece: Piece) -> None:
-        """Add the episodes of a piece that belong to the sample: all whose number the stride divides."""
+        """Add the sampled episodes of a piece: those with a number divisible by the stride."""
         if self._closed:
             return
         self.pieces += self._thinned([piece])
@@ -91,7 +91,7 @@ class EpisodeSample:
 
 
 class RowProgress:
-    """Tells how many rows were processed: `told(done, total)`, where the total is 0 as long as it is unknown."""
+    """Counter of processed rows, which calls `told(done, total)`; the total is 0 as long as it is unknown."""
 
     def __init__(self, told: Told | None = None) -> None:
         self.told, self.done, self.total = told or (lambda done, total: None), 0, 0
@@ -171,7 +171,7 @@ class EvaluationRows:
             self.groups = max(2, max(int(one.group.max()) for one in self._held) + 1)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a worker needs."""
+        """Return the state that a worker needs."""
         return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": RowProgress()}
 
     @property
@@ -204,7 +204,7 @@ class EvaluationRows:
             self.progress.add(times * len(piece))
 
     def sums(self, work: Work, most: int, times: int) -> Iterator[Any]:
-        """Yield what `work` returns for the pieces of each part, in order; workers compute it if there are any.
+        """Yield the result of `work` for the pieces of each part, in order; if there are workers, they compute it.
 
         A log in memory, or with few episodes, is summed here as a whole.
         """
@@ -268,7 +268,7 @@ class EvaluationRows:
 
 
 def sums_of_part(rows: EvaluationRows, files: list[Source], work: Work, most: int, part: int) -> Any:
-    """Return what `work` returns for the pieces of a part, on a worker."""
+    """Return the result of `work` for the pieces of a part; runs on a worker."""
     rows.reader.files[part] = files
     with one_thread():
         return work(rows.pieces(most, part))
@@ -276,7 +276,7 @@ def sums_of_part(rows: EvaluationRows, files: list[Source], work: Work, most: in
 
 @contextmanager
 def workers_at(address: str | None, log: Any, functions: Iterable[Any]) -> Iterator[Any]:
-    """Yield the executor at an address, None without one; the modules of the user's functions are sent to workers."""
+    """Yield the executor at an address, or None without an address; modules of user functions are sent to workers."""
     if address is None:
         yield None
         return
