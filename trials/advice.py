@@ -37,7 +37,7 @@ HEAD = "| task | measure | advice | error | best of the grid | error | ratio | n
 
 @dataclass(frozen=True)
 class Case:
-    """A task, the length of a run, the study whose grids are the reference, and the number of test runs."""
+    """A task, the length of a run, the study with the reference grids, and the number of test runs."""
 
     name: str
     task: Task

@@ -159,7 +159,7 @@ def rows(case: Case) -> Iterator[tuple[str, ...]]:
 def main(words: list[str] | None = None) -> None:
     """Print the predictions."""
     parser = parser_of(__doc__)
-    parser.add_argument("names", nargs="*", help="how the names of the tasks begin")
+    parser.add_argument("names", nargs="*", help="only tasks whose names begin with this text")
     names = tuple(parser.parse_args(words).names)
     head = ("task", "measure", "learner", "α", "ζ", "κ or c", "u or c", "over TD", "with κ or c = ζ = 1")
     for case in cases():

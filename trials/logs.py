@@ -105,7 +105,7 @@ def policies_of(world: TableWorld, discount: float, rng: np.random.Generator) ->
 
 @cache
 def tabular_setting() -> Setting:
-    """Ten states, three actions and termination; one feature per state."""
+    """Return a table of ten states and three actions, with terminations and one feature per state."""
     rng = np.random.default_rng(1)
     world = TableWorld.random(rng, 10, 3, 0.1)
     return Setting(world, 0.95, 300, 200, policies_of(world, 0.95, rng), OneHot(10))
@@ -113,14 +113,14 @@ def tabular_setting() -> Setting:
 
 @cache
 def strings_setting() -> Setting:
-    """The tabular log with names for actions, and without propensities."""
+    """Return the tabular setting with named actions and without propensities."""
     one = tabular_setting()
     return one._replace(names=("left", "right", "stay"), propensities=False)
 
 
 @cache
 def queue_setting() -> Setting:
-    """A queue of up to 20 customers: serve slowly or quickly, which costs; episodes are cut after 60 steps."""
+    """Return a queue of up to 20 customers, served slowly, or quickly at a cost; episodes are cut after 60 steps."""
     S = 21
     P, R = np.zeros((S, 2, S)), np.zeros((S, 2))
     for n in range(S):
@@ -139,7 +139,7 @@ def queue_setting() -> Setting:
 
 @cache
 def aliased_setting(number: int = 0) -> Setting:
-    """Twenty states, observed as twelve random features and a constant; values are not linear in them."""
+    """Return twenty states, observed as twelve random features and a constant; values are not linear in them."""
     rng = np.random.default_rng(7 + number)
     world = TableWorld.random(rng, 20, 3, 0.05)
     features = np.column_stack([rng.standard_normal((20, 12)), np.ones(20)])
@@ -148,7 +148,7 @@ def aliased_setting(number: int = 0) -> Setting:
 
 @cache
 def continuing_setting() -> Setting:
-    """Eight states without termination: one long stream from a fixed initial state."""
+    """Return eight states without termination: one long stream from a fixed initial state."""
     rng = np.random.default_rng(3)
     world = TableWorld.random(rng, 8, 2, 0.0)
     world.start[:] = np.eye(8)[0]
@@ -157,7 +157,7 @@ def continuing_setting() -> Setting:
 
 @cache
 def short_setting() -> Setting:
-    """Fifty short episodes: six states, two actions."""
+    """Return fifty short episodes of six states and two actions."""
     rng = np.random.default_rng(5)
     world = TableWorld.random(rng, 6, 2, 0.25)
     return Setting(world, 0.95, 50, 50, policies_of(world, 0.95, rng), OneHot(6))
@@ -165,7 +165,7 @@ def short_setting() -> Setting:
 
 @cache
 def bandit_setting() -> Setting:
-    """Episodes of one step: five contexts, four actions."""
+    """Return a bandit: episodes of one step, five contexts and four actions."""
     rng = np.random.default_rng(6)
     world = TableWorld.random(rng, 5, 4, 1.0)
     return Setting(world, 0.9, 1500, 5, policies_of(world, 0.9, rng), OneHot(5))
@@ -173,7 +173,7 @@ def bandit_setting() -> Setting:
 
 @cache
 def far_setting() -> Setting:
-    """The target differs strongly from the logging policy: after a few steps, ratios carry little information."""
+    """Return a target far from the logging policy: after a few steps, ratios carry little information."""
     one = tabular_setting()
     world = one.world
     assert isinstance(world, TableWorld)
@@ -183,7 +183,7 @@ def far_setting() -> Setting:
 
 @cache
 def cart_pole_setting() -> Setting:
-    """CartPole: the logging policy pushes the pole back with probability 0.70, the target with 0.78."""
+    """Return CartPole, where the logging policy pushes the pole back with probability 0.70, the target with 0.78."""
     policies = {"today": back(0.7), "target": back(0.78), "good": back(0.9), "slightly": back(0.73)}
     policies |= {"mixed": back(0.5), "bad": back(0.4)}
     return Setting(cart_pole(), 0.99, 250, 500, policies)
@@ -191,7 +191,7 @@ def cart_pole_setting() -> Setting:
 
 @cache
 def angle_setting() -> Setting:
-    """CartPole with policies of the angle only: values have an edge, which Fourier features can represent."""
+    """Return CartPole with policies of the angle only: values have an edge, which Fourier features can represent."""
     policies = {"today": back(0.7, 0.0), "target": back(0.9, 0.0), "good": back(0.97, 0.0), "slightly": back(0.75, 0.0)}
     policies |= {"mixed": back(0.5, 0.0), "bad": back(0.4, 0.0)}
     return cart_pole_setting()._replace(policies=policies, features="fourier")
@@ -199,7 +199,7 @@ def angle_setting() -> Setting:
 
 @cache
 def unknown_cart_pole_setting() -> Setting:
-    """CartPole without propensities."""
+    """Return CartPole without propensities."""
     return cart_pole_setting()._replace(propensities=False)
 
 
@@ -215,7 +215,7 @@ def back(chance: float, ahead: float = 0.3) -> Policy:
 
 @cache
 def mountain_car_setting() -> Setting:
-    """Mountain Car from random positions: the logging policy pushes along the velocity in 60 %, the target in 80 %."""
+    """Return Mountain Car: the logging policy pushes along the velocity with probability 0.6, the target with 0.8."""
     policies = {"today": along(0.6), "target": along(0.8), "good": along(0.95), "slightly": along(0.65)}
     policies |= {"mixed": along(0.5), "bad": along(0.4)}
     return Setting(mountain_car(), 0.98, 100, 200, policies, "fourier")
@@ -236,7 +236,7 @@ def along(chance: float) -> Policy:
 
 @cache
 def recommender_setting() -> Setting:
-    """Sessions of a shop that shows products to customers, who differ in taste, grow tired and leave."""
+    """Return sessions of a shop that shows products to customers, who differ in taste, grow tired and leave."""
 
     def show(match: float) -> Policy:
         def probabilities(seen: Array) -> Array:

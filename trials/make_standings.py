@@ -107,8 +107,8 @@ def main(words: list[str] | None = None) -> None:
     """Compute missing entries, then write the standings."""
     parser = parser_of(__doc__)
     parser.add_argument("--work", type=Path, default=Path("standings.jsonl"), help="the work file")
-    parser.add_argument("--copy", action="store_true", help="a copy of the random suite, from other seeds")
-    parser.add_argument("--double", action="store_true", help="twice the budget")
+    parser.add_argument("--copy", action="store_true", help="draw the random suite from other seeds")
+    parser.add_argument("--double", action="store_true", help="search with twice the budget")
     parser.add_argument("--learner", action="append", choices=LEARNERS, help="only these learners")
     parser.add_argument("--problem", action="append", help="only these problems")
     chosen = parser.parse_args(words)

@@ -115,8 +115,8 @@ def write_findings(folder: Path, evidence: NetworkEvidence, verdicts: list[Claim
 def main(words: list[str] | None = None) -> None:
     """Run the trial and print the results."""
     parser = parser_of(__doc__)
-    parser.add_argument("--runs", type=int, default=FULL.shown, help="seeds on which learners are shown")
-    parser.add_argument("--updates", type=int, default=FULL.updates, help="updates of a prediction")
+    parser.add_argument("--runs", type=int, default=FULL.shown, help="number of test seeds")
+    parser.add_argument("--updates", type=int, default=FULL.updates, help="updates per prediction run")
     parser.add_argument("--out", type=Path, default=Path("networks_trial"))
     chosen = parser.parse_args(words)
     evidence = measure(chosen.out, size_of(chosen.runs, chosen.updates))

@@ -71,24 +71,24 @@ def walk_setting(steps: int = 200, end: float = 0.1, number: int = 11) -> Settin
 
 
 def on_policy(seed: int) -> Case:
-    """The value of the logging policy itself."""
+    """Return a log with the logging policy as the target."""
     known = drawn(walk_setting(), seed, "today")
     return case_of(known, without(known.log, "propensity", "action"), target=None)
 
 
 def marked_truncations(seed: int) -> Case:
-    """Episodes are cut after 20 steps, and the log marks the truncations."""
+    """Return a log of episodes cut after 20 steps, with marked truncations."""
     return case_of(drawn(walk_setting(20, 0.03), seed))
 
 
 def truncations_without_next(seed: int) -> Case:
-    """The same, without next observations."""
+    """Return the log of `marked_truncations` without next observations."""
     known = drawn(walk_setting(20, 0.03), seed)
     return case_of(known, without(known.log, "next_"))
 
 
 def without_next(seed: int) -> Case:
-    """The next observation is taken from the next row."""
+    """Return a log without next observations, which are taken from the next rows."""
     known = drawn(walk_setting(), seed)
     return case_of(known, without(known.log, "next_"))
 
@@ -115,7 +115,7 @@ def horizon_setting() -> Setting:
 
 
 def fixed_horizon(seed: int) -> Case:
-    """Every episode has eight steps, and the state contains the time."""
+    """Return a log of episodes with eight steps, whose state contains the time."""
     return case_of(drawn(horizon_setting(), seed))
 
 
@@ -137,12 +137,12 @@ def goal_setting() -> Setting:
 
 
 def sparse_goal(seed: int) -> Case:
-    """Only the step that reaches the goal is rewarded."""
+    """Return a log in which only the step that reaches the goal is rewarded."""
     return case_of(drawn(goal_setting(), seed))
 
 
 def changing_behaviour(seed: int) -> Case:
-    """The logging policy changes in the middle of the log, and the propensities record it."""
+    """Return a log whose logging policy changes in the middle, as its propensities record."""
     known = drawn(walk_setting(), seed)
     before, after = known.log, drawn(slightly_setting(), seed + 10_000).log
     after = after | {"episode": after["episode"] + 1 + before["episode"][-1]}
@@ -175,12 +175,12 @@ def anew_setting() -> Setting:
 
 
 def drawn_anew(seed: int) -> Case:
-    """Contexts are independent of each other."""
+    """Return a log of contexts that are independent of each other."""
     return case_of(drawn(anew_setting(), seed))
 
 
 def named_states(seed: int) -> Case:
-    """States and actions are texts."""
+    """Return a log with text as states and actions."""
     known = drawn(walk_setting(), seed)
     log = dict(known.log)
     for name in ("obs_0", "next_obs_0"):

@@ -68,8 +68,8 @@ def main(words: list[str] | None = None) -> None:
         print(f"{name}: {' '.join(cells)}", flush=True)
     print_table(head, lines)
     for k, way in enumerate(WAYS):
-        print(f"{way}: {np.mean([row[k] for row in covered]):.1%} of {len(covered)} intervals hold the truth")
-    print(f"trusted, and the truth outside: {wrong}")
+        print(f"{way}: {np.mean([row[k] for row in covered]):.1%} of {len(covered)} intervals contain the truth")
+    print(f"trusted, but the truth is outside the interval: {wrong}")
 
 
 if __name__ == "__main__":

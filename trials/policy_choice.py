@@ -67,7 +67,7 @@ def outcome(known: KnownLog, found: PolicyComparison) -> Outcome:
 def main(words: list[str] | None = None) -> None:
     """Print regrets, and how often recommendations are right."""
     parser = parser_of(__doc__)
-    parser.add_argument("--logs", type=int, default=200, help="how many logs")
+    parser.add_argument("--logs", type=int, default=200, help="number of logs")
     parser.add_argument("--first", type=int, default=7000, help="the number of the first log")
     chosen = parser.parse_args(words)
     found: dict[str, list[Outcome]] = {name: [] for name in USED}

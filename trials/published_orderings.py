@@ -169,7 +169,7 @@ def main(words: list[str] | None = None) -> None:
     for statement, make in STATEMENTS.items():
         found = list(make())
         held = sum(one.comes_out is True for one in found)
-        print(f"{statement}: {held} of {len(found)} come out, {sum(one.comes_out is False for one in found)} reversed")
+        print(f"{statement}: {held} of {len(found)} confirmed, {sum(one.comes_out is False for one in found)} reversed")
         rows = [(one.words, "{:.2f} [{:.2f}, {:.2f}]".format(*one.ratio)) for one in found]
         print_table(("  ratio of errors", ""), [(f"  {words}", ratio) for words, ratio in rows])
 

@@ -225,7 +225,7 @@ def main(words: list[str] | None = None) -> None:
         found, disagreement = compare(seed)
         counts += found
         wrong += [disagreement] * bool(disagreement)
-    print(f"{given.count:,} logs; readings of all their forms, with and without skipping of bad rows:")
+    print(f"{given.count:,} logs, read in all formats, with and without skipping of bad rows:")
     print(", ".join(f"{name} {count:,}" for name, count in counts.items()))
     print(f"{len(wrong):,} disagreements", *wrong[:10], sep="\n")
     raise SystemExit(bool(wrong))

@@ -120,7 +120,7 @@ def evaluate(
 ) -> Evaluation:
     """Return the value of `target` from a log of `behaviour` in an environment: `collect`, then `evaluate_log`.
 
-    target       the target policy, in the form of `behaviour`
+    target       the target policy, in the same form as `behaviour`
     behaviour    the behaviour policy; default: `target`
     features     as for `evaluate_log`; a function gets one observation of the environment
     out          a folder that keeps the log, so that an interrupted collection can continue

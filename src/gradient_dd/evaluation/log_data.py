@@ -220,7 +220,7 @@ class LogData:
         self.policies = [self._policy(name, given, (*held, *carried), first) for name, given in targets.items()]
         needs = next((one for one in self.policies if one.by_ratio and not one.logging and not one.own), None)
         if needs is not None and found.behaviour_probability is None:
-            what = f"With the policy {needs.name!r}, which gives probabilities of the actions taken alone, a column "
+            what = f"With the policy {needs.name!r}, which gives only probabilities of the actions taken, a column "
             raise missing(f"{what}of the role 'behaviour_probability'", "behaviour_probability", names)
         self.rows = EvaluationRows(self.reader, signals=max(1, len(signals)), seed=seed, workers=workers, told=told)
         self._describe(features, seed)

@@ -272,7 +272,7 @@ def network_map(reader: LogReader, seed: int) -> tuple[Layers, str]:
 
     scaled, _ = reader.feature_map("standard")
     if isinstance(scaled, Categories):
-        raise BadRequestError("features='network' needs observations of numbers, and this log has text. Use 'table'.")
+        raise BadRequestError("features='network' needs numeric observations, but the log contains text. Use 'table'.")
     assert isinstance(scaled, Columns)
     parts, rows = [], 0
     for table in reader.tables():

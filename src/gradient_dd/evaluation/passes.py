@@ -115,7 +115,7 @@ def learnt_weights(
     if rule.natural:
         raise bad_request("'learner'", "be a learner with linear cost per step", rule.name)
     run = Run(data, policy, data.maps[0])
-    if "alpha" not in parameters:  # a tenth of the inverse of the mean of |φ|²
+    if "alpha" not in parameters:  # 0.1 / mean of |φ|²
         _, phi, *_ = next(batches(run))
         parameters = {"alpha": 0.1 / max(float(phi.multiply(phi).sum() / phi.shape[0]), 1e-300), **parameters}
     rule.setting(**parameters).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)

@@ -40,12 +40,12 @@ from gradient_dd.studies.intervals import Bounds
 GROUPS = 20
 SAMPLE_ROWS = 200_000  # rows used to choose features and to check the rows
 BLAS = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_")
-STRETCHES = 200  # of a log with few episodes
+STRETCHES = 200  # number of stretches of a log with few episodes
 SMALLEST_PIECE = 2048  # rows: an episode is cut only after more steps than ratios ever cover
 KEPT_NUMBERS = 32_000_000  # entries of all columns, up to which a log is kept in memory
 LARGEST_PIECE = 65_536  # rows
 MOST_UNITS = 20_000  # most units; more episodes share units
-MOST_WAITING = 64  # parts given to workers at a time, whose sums are in memory
+MOST_WAITING = 64  # most parts submitted to workers at a time
 
 
 def dealt_groups(unit: Integers, seed: int) -> Integers:
@@ -114,12 +114,12 @@ class EvaluationRows:
 
     tables  yields the rows of a part instead of the reader;  signals  number of rewards
     workers executor of a Dask cluster, or None
-    n, episodes, ended, cut   rows, episodes, how many terminated and how many were cut
+    n, episodes, ended, cut   numbers of rows, of episodes, of terminated and of cut episodes
     longest, discount         steps of the longest episode, and the largest discount
     lowest, highest           (signals,) the smallest and the largest reward;  read  counts of the reader
     few    whether the episodes are too few for a sample;  kept  whether the pieces are in memory
     sample whole episodes, at most SAMPLE_ROWS rows
-    units  number of units over which influences are summed: episodes, or groups if episodes are few
+    units  number of units whose influences are summed: episodes, or groups if there are few episodes
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class EvaluationRows:
 
     @property
     def units(self) -> int:
-        """Number of units over which influences are summed."""
+        """Number of units whose influences are summed."""
         return self.groups if self.few else min(self.episodes, MOST_UNITS)
 
     def unit_of(self, piece: Piece) -> Integers:

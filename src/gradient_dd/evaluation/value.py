@@ -103,7 +103,7 @@ def error_of(psi: Array) -> float:
 class Prepared:
     """A piece for one policy, in the order of `rows`: its choices, φ = U ⊗ X, γψ' = V ⊗ X2, and weights.
 
-    products  those of its ratios along episodes, None if they are not used
+    products  products of the ratios along episodes, None if they are not used
     errors    δ of each row in the order of the piece, once they are known
     """
 
