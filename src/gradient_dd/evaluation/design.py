@@ -52,7 +52,7 @@ class Design(NamedTuple):
         return max(2048, PIECE_NUMBERS // (8 * (self.actions + 2) if self.form == TABLE else self.q))
 
     def with_shared(self, U: Array) -> Array:
-        """Return features of actions, with another column if there is a shared block."""
+        """Return features of actions, with an extra column if there is a shared block."""
         return np.column_stack([U, U.sum(axis=1)]) if self.shared else U
 
     def times(self, X: Any, U: Array, W: Array) -> Array:

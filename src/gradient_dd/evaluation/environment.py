@@ -306,7 +306,7 @@ def parts_of_space(space: Any) -> list[tuple[Any, Any]]:
 
 
 def width_of(space: Any) -> int:
-    """Return the number of numbers in an observation of a space."""
+    """Return the length of a flat observation of a space."""
     parts = parts_of_space(space)
     return sum(width_of(part) for _, part in parts) if parts else int(np.prod(space.shape, dtype=int))
 

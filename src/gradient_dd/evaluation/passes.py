@@ -140,7 +140,7 @@ def learnt_weights(
 def by_learner(
     data: LogData, found: PolicyValue, learner: str | Rule, parameters: dict[str, Any]
 ) -> tuple[PolicyValue, list[Finding], str]:
-    """Return the value by a learner's weights instead of LSTD-Q's, findings on it, and the learner's description.
+    """Return the value from a learner's weights instead of LSTD-Q's, findings on it, and the learner's description.
 
     LSTD-Q's interval is kept, and widened if it does not include the new value.
     """

@@ -92,7 +92,7 @@ class Piece:
 
 
 def numbered(pieces: Iterable[Piece], first_episode: int = 0) -> Iterator[Piece]:
-    """Yield pieces with numbered episodes and steps; before, `episode` has names and `step` has row numbers."""
+    """Yield pieces with numbered episodes and steps; in the input, `episode` has names and `step` has row numbers."""
     name, last, row, before = -1, first_episode - 1, -2, np.int64(0)
     for piece in pieces:
         begins = np.diff(piece.episode, prepend=name) != 0

@@ -95,7 +95,7 @@ def policy_findings(
 def never_tried(support: Support, X: Any, U: Array) -> Array:
     """Return the probability of actions that the log never takes in each state, beyond chance, (n,).
 
-    A cell without data counts if this were very unlikely even at a fifth of the policy's rate.
+    A cell without data counts only if that is very unlikely even at a fifth of the policy's rate.
     """
     counts = support.counts[cells(X)]
     unlikely = (1 - 0.2 * U) ** counts.sum(axis=1, keepdims=True) < 1e-3

@@ -31,7 +31,7 @@ MOST_ROWS = 50_000  # rows examined
 SKETCH = 64  # numbers that represent a state with more features
 FEWEST_ROWS = 200
 SOME = 0.25  # share of the largest rewards in all squared rewards, above which they are reported
-UNIQUE = 0.9  # share of distinct states in distinct episodes, above which no state recurs by chance
+UNIQUE = 0.9  # distinct states per distinct episode, above which no state recurs by chance
 LONGEST_PERIOD = 20  # longest period of missing rows
 SHIFT_BLOCKS = 40  # blocks of rows in order of time
 BLOCKS, FEWEST_BLOCKS, DRAWS = 200, 20, 999
@@ -341,7 +341,7 @@ def drift_of(rows: RowEvidence) -> Drift | None:
 
 
 def products_of(actions: Array, here: Array) -> Array:
-    """Return the products of features of actions and states, (n, k); many are projected, and both factors added."""
+    """Return the products of features of actions and states, (n, k); many are projected, and the factors appended."""
     width = actions.shape[1] * here.shape[1]
     most = len(here) if width <= WIDEST else max(1, PIECE_NUMBERS // width)
     pairs = ((actions[at : at + most], here[at : at + most]) for at in range(0, len(here), most))

@@ -68,7 +68,7 @@ def mix(values: Any) -> Any:
 
 
 class EpisodeSample:
-    """Whole episodes spread over the log; when there are too many rows, every second one is dropped."""
+    """Whole episodes spread over the log; whenever there are too many rows, every second one is dropped."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []

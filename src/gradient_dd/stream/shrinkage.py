@@ -17,7 +17,7 @@ The noise depends on v. With d = z − γz', S = E[ρ² d dᵀ] and e = E[ρ² �
 
     E[ρ² δ²] = E[ρ² δ₀²] − 2 e·v + vᵀ S v
 
-where v includes the shares. A nearly singular A gives a large v, and v is charged for the noise that it causes.
+where v includes the shares. A nearly singular A gives a large v, which increases this estimate of the noise.
 
 If A is nearly singular, the noise in one direction may exceed the length of the whole solution. The component
 y_i = g_i / σ_i has the standard error ε_i = √noise / σ_i. Let ℓ_i² be the sum of all positive k_j² (y_j² − ε_j²) over
