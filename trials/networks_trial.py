@@ -85,7 +85,7 @@ def table_rows(evidence: NetworkEvidence) -> Iterable[tuple[Any, ...]]:
 
 
 def learner_row(kind: str, facts: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the setting of a learner and its errors: means over finite runs, and how many are not finite.
+    """Return the setting of a learner and its errors: means over finite runs, and the number of other runs.
 
     Rows of agents also count the runs in which no episode terminated in the second half.
     """

@@ -45,7 +45,7 @@ GOALS = {  # wall seconds and GB on an idle machine
 
 
 def rows_of(rng: np.random.Generator, rows: int, features: int, actions: int = 3, first: int = 0) -> dict[str, Array]:
-    """Return rows of a log: features, a reward that is linear in one of them and in the action."""
+    """Return rows of a log: features, and a reward that is linear in one feature and in the action."""
     x = rng.standard_normal((rows, features))
     x[:, -1] = 1.0
     action = rng.integers(actions, size=len(x))
@@ -156,7 +156,7 @@ def long_log(rows: int, files: int, count: int, **options: Any) -> Any:
 
 
 def parts(rows: int) -> dict[str, Callable[[], Any]]:
-    """Return the parts by name: a function that prepares, and returns the call to time."""
+    """Return, by name, functions that prepare a part and return the call to time."""
     return {
         "6 policies": lambda: comparison(6),
         "50 policies": lambda: comparison(50),

@@ -29,7 +29,7 @@ from tools.programs import parser_of, print_table
 BY_NAME = {one.name: one for one in SUITES["all"]}
 FIRST, LAST = ("etd", "etd_beta"), ("tree_backup", "vtrace", "abtd")
 MIDDLE = ("td", "tdc", "gtd2", "htd", "pgtd2", "tdrc")
-SENSITIVE = 2.0  # error at λ = 0 over that at λ = 0.9
+SENSITIVE = 2.0  # error at λ = 0 relative to the error at λ = 0.9
 TDRC_STEPS = {"walk-5-tabular": 3_000, "walk-5-inverted": 3_000, "walk-5-dependent": 3_000} | {
     "boyan-4": 10_000,
     "baird-7": 20_000,
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
 
     @property
     def comes_out(self) -> bool | None:
-        """Whether the interval lies on the published side; None where it contains the bound."""
+        """Whether the interval lies on the published side; None if it contains the bound."""
         below, above = self.ratio.high < self.bound, self.ratio.low > self.bound
         return None if not (below or above) else below == (self.side == "below")
 

@@ -19,7 +19,7 @@ EPISODES = 10_000  # for the values of worlds without a table
 class World:
     """A simulator of episodes in many parallel copies.
 
-    begin(n, rng) gives first observations (n, d); step(seen, action, rng) the next ones, rewards and where they ended.
+    begin(n, rng) returns initial observations (n, d); step(seen, action, rng) next observations, rewards and ends
     """
 
     def __init__(self, begin: Any, step: Any) -> None:
@@ -80,7 +80,7 @@ class TableWorld(World):
         return world.without_unused() if end == 0 else world
 
     def without_unused(self) -> "TableWorld":
-        """Return the world without its end, which is never entered."""
+        """Return the world without its terminal state, which is never entered."""
         S = len(self.ends) - 1
         return TableWorld(self.P[:S, :, :S], self.rewards[:S], self.ends[:S], self.start[:S], self.noise)
 

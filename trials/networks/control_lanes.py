@@ -37,7 +37,7 @@ class ControlPlan(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """ended, cut: (lanes, points) how many episodes had ended, and how many of them were cut off, by each point."""
+    """Numbers of ended episodes, and of truncated ones among them, up to each point, (lanes, points)."""
 
     ended: Array
     cut: Array

@@ -64,7 +64,7 @@ class LaneMeasure(NamedTuple):
 
 
 class LaneErrors(NamedTuple):
-    """errors: (lanes, points), at regular intervals; w: (lanes, weights), at the end."""
+    """Errors at regular intervals, (lanes, points), and the final weights w, (lanes, weights)."""
 
     errors: Array
     w: Array

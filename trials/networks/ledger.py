@@ -156,7 +156,7 @@ def optimism(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def control_dd(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """Return questions on the DD form of every control learner with a gradient, against the one without the term."""
+    """Return questions on the DD form of every gradient learner of control, against the learner without the term."""
     return [
         ratio(cell, ours, rival, "above", MARGIN, world)
         for world, cell in evidence.control.items()

@@ -2,7 +2,7 @@
 
 There are three states in a ring; each stays or moves on with probability ½. There are no rewards, and γ = 0.9. The
 values of the three states spiral around the origin, V = (a cos(ω w) − b sin(ω w)) e^{ε w}, and approach 0 only as
-w → −∞. To every rule the spiral is a network; only `values` differs. The constants are those of Maei et al. (2009).
+w → −∞. For every rule the spiral is a network; only `values` differs. Maei et al. (2009) give the constants.
 """
 
 from dataclasses import dataclass

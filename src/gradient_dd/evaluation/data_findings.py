@@ -109,7 +109,7 @@ def knows_time(data: LogData) -> bool:
 
 
 def in_order(sample: Piece) -> tuple[int, int, int]:
-    """Return the number of pairs of successive rows, and of those whose states match forward and backward."""
+    """Return the number of pairs of successive rows, and of pairs whose states match forward and backward."""
     follows = (np.diff(sample.episode) == 0) & (sample.step[1:] < HOLE)
     forward = follows & (sample.after[:-1] == sample.seen[1:]).all(axis=1)
     backward = follows & (sample.seen[:-1] == sample.after[1:]).all(axis=1)

@@ -116,7 +116,7 @@ def evaluate_log(
                discount and target
     dask       address of a Dask cluster whose workers sum the files of a large folder, or "local"; the bits are the
                same as without
-    progress   whether to show progress on stderr; or a function of the work done and the total, 0 as long as it is
+    progress   whether to show progress on stderr; or a function of the work done and the total, which is 0 while it is
                unknown
 
     >>> import numpy as np

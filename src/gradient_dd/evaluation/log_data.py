@@ -67,7 +67,7 @@ class TargetPolicy:
              probabilities of all actions
     decode   returns observations as in the log, with their texts
     actions  of the log; None if it has no action column;  columns  carried by the rows
-    by_ratio  whether only ratios are known, which is the case of a single action
+    by_ratio  whether only ratios are known; the policy is then treated as a single action
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class LogData:
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """The columns used, the features, the source of the ratios, and what is unusual about the log, as sentences."""
+        """The columns used, the features, the source of the ratios, and unusual properties of the log, as sentences."""
         columns, others = self.reader.columns, [one for one in self.policies if not one.logging]
         ratios = ""
         if not others:
@@ -339,7 +339,7 @@ class LogData:
         return [part for piece in self.rows.sample for part in parts_of(piece, self.most)]
 
     def sample(self) -> tuple[list[Piece], float]:
-        """Return all pieces of a log in memory, else those of the sample, and their share of all episodes."""
+        """Return all pieces of a log in memory, else the pieces of the sample, and their share of all episodes."""
         if self.rows.kept:
             return list(self.rows.pieces(self.most)), 1.0
         return self.sampled, sum(len(piece.starts) for piece in self.sampled) / self.rows.episodes

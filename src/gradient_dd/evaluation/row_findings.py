@@ -137,7 +137,7 @@ def duplicate_episodes(batch: Piece, reward: Array) -> tuple[float, float] | Non
     _, here, visits = np.unique(state, return_inverse=True, return_counts=True)
     rows = mix(state ^ mix(after_row ^ mix(bits_of(reward))))
     _, both, times = np.unique(rows, return_inverse=True, return_counts=True)
-    by_chance = np.zeros(len(first))  # log probability of what follows the middle, from the frequencies of steps
+    by_chance = np.zeros(len(first))  # log probability of the path after the middle, from the frequencies of steps
     np.add.at(by_chance, episode[~early], np.log(times[both] / visits[here])[~early])
     likely = np.zeros(len(met)) if unique else np.exp(np.bincount(stratum, by_chance) / np.bincount(stratum))
     # a path is at most 100 times as likely among paths of its own length; likely paths met by no other are ignored
@@ -295,7 +295,7 @@ def shifted_rewards(rows: RowEvidence) -> Found:
 
 
 class Drift(NamedTuple):
-    """The p-value of the cumulative sums, what changed most, and where in the log.
+    """The p-value of the cumulative sums, the signal that changed most, and the row of the change.
 
     what  "reward", "end" or "state";  rest  (n,) its residuals;  since  the first row after the change
     """

@@ -119,8 +119,8 @@ class Prepared:
 class Run:
     """The sums of one policy with one map: equations, then slopes, propensities and influences.
 
-    Each step adds the sums of a piece to `Sums`. Between the steps, `begin` and `passes.later_passes` compute what the
-    next step needs from these sums.
+    Each step adds the sums of a piece to `Sums`. Between steps, `begin` and `passes.later_passes` prepare the next step
+    from these sums.
     """
 
     def __init__(self, data: LogData, policy: TargetPolicy, one: FeatureMap) -> None:
