@@ -3,8 +3,8 @@
     python -m trials.advice                  all cases: about 20 minutes on two cores
     python -m trials.advice walk-20 boyan    the cases whose names begin with these words
 
-Each case runs in its own process without kernels on disk, so its time includes starting Python and compiling. The best
-setting of a grid has the lowest mean error on the very runs that judge it, which favours the grid. The grids are the
+Each case runs in its own process without cached kernels, so its time includes starting Python and compiling. The best
+setting of a grid has the lowest mean error on the test runs themselves, which favours the grid. The grids are the
 paper's, with its five learners; random MDPs use the grids of the walk. No design choice used the seeds of these MDPs.
 """
 
@@ -30,14 +30,14 @@ from gradient_dd.tasks import Task, baird, boyan_chain, random_mdp, random_walk
 from gradient_dd.theory.advice import MEASURES, advise
 from tools.programs import parser_of
 
-SEED = 2_718_281  # of the runs that judge
+SEED = 2_718_281  # of the test runs
 MDPS = range(9000, 9050)
 HEAD = "| task | measure | advice | error | best of the grid | error | ratio | not learning | seconds | of a core |"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A task, the length of a run, the study whose grids are the reference, and the number of test runs."""
+    """A task, the length of a run, the study with the reference grids, and the number of test runs."""
 
     name: str
     task: Task
@@ -128,7 +128,7 @@ def judge(case: Case) -> Iterator[Judged]:
 def main(words: list[str] | None = None) -> None:
     """Print the table, row by row, and then its worst rows."""
     parser = parser_of(__doc__)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="only the cases whose names begin so")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="only cases whose names begin with this text")
     chosen, rows = tuple(parser.parse_args(words).cases), []
     os.environ[VARIABLE] = "off"  # no kernels from disk
     print(f"{HEAD}\n{'|---' * HEAD.count(' |')}|", flush=True)

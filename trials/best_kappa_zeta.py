@@ -33,12 +33,12 @@ from gradient_dd.theory.effective import averaged_flow
 from tools.programs import parser_of, print_table
 
 ALPHAS = tuple(2.0**i for i in range(-7, 3))
-MOST = 0.7  # of α‖x‖² where η is quick, and of TD: about where the mean square of GTD2 stops being finite on a table
+MOST = 0.7  # of α‖x‖², for TD and for a fast η: about where the mean square of GTD2 becomes infinite on a table
 MOST_U = 2.0  # of u, beyond which the mean diverges on a table
 ZETAS = tuple(4.0**i for i in range(-5, 1))
 OWN = {"gradient_dd": ("kappa", tuple(4.0**i for i in range(-1, 5))), "gtd2_to_td": ("c", (0.25, 0.5, 0.75, 1.0))}
 KNOWN = ("td", "gtd2", "gtd2_to_td", "gradient_dd")
-PIECES = 16  # of a run, in each of which α stands still; they grow with the run
+PIECES = 16  # intervals of a run with constant α; their length grows along the run
 
 
 class PredictedErrors(NamedTuple):
@@ -131,7 +131,7 @@ def predicted(theory: SmallSteps, settings: Sequence[Setting]) -> list[tuple[Set
     for setting in settings:
         try:
             found.append((setting, theory.errors(setting)))
-        except BadRequestError:  # κα so large that the changes of w do not settle
+        except BadRequestError:  # κα is so large that the changes of w do not settle
             continue
     return found
 
@@ -159,7 +159,7 @@ def rows(case: Case) -> Iterator[tuple[str, ...]]:
 def main(words: list[str] | None = None) -> None:
     """Print the predictions."""
     parser = parser_of(__doc__)
-    parser.add_argument("names", nargs="*", help="how the names of the tasks begin")
+    parser.add_argument("names", nargs="*", help="only tasks whose names begin with this text")
     names = tuple(parser.parse_args(words).names)
     head = ("task", "measure", "learner", "α", "ζ", "κ or c", "u or c", "over TD", "with κ or c = ζ = 1")
     for case in cases():

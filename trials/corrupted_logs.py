@@ -17,7 +17,7 @@ from trials.worlds import TableWorld
 
 
 def other_propensities(seed: int) -> Case:
-    """The propensities belong to another policy than the logging policy."""
+    """Return a log with the propensities of a policy other than the logging policy."""
     known, log, rng = of_kind("tabular", seed)
     factor = rng.uniform(0.4, 1.0, size=(10, 3))
     log["propensity"] = log["propensity"] * factor[log["obs_0"].astype(int), log["action"]]
@@ -25,14 +25,14 @@ def other_propensities(seed: int) -> Case:
 
 
 def other_actions(seed: int) -> Case:
-    """The column of actions is shifted down by one row."""
+    """Return a log with the column of actions shifted down by one row."""
     known, log, _ = of_kind("tabular", seed)
     log["action"] = np.roll(log["action"], 1)
     return case_of(known, log)
 
 
 def random_actions(seed: int) -> Case:
-    """In half of the rows the recorded action is not the action taken."""
+    """Return a log in which half of the recorded actions are not the actions taken."""
     known, log, rng = of_kind("queue", seed)
     flip = rng.random(len(log["action"])) < 0.5
     log["action"] = np.where(flip, 1 - log["action"], log["action"])
@@ -40,7 +40,7 @@ def random_actions(seed: int) -> Case:
 
 
 def swapped_states(seed: int) -> Case:
-    """The columns of the state and of the next state are swapped."""
+    """Return a log with swapped columns of the state and of the next state."""
     known, log, _ = of_kind("recommender", seed)
     for i in range(4):
         log[f"obs_{i}"], log[f"next_obs_{i}"] = log[f"next_obs_{i}"], log[f"obs_{i}"]
@@ -48,27 +48,27 @@ def swapped_states(seed: int) -> Case:
 
 
 def standing_still(seed: int) -> Case:
-    """The next observation is the observation itself."""
+    """Return a log whose next observations repeat the observations."""
     known, log, _ = of_kind("tabular", seed)
     log["next_obs_0"] = log["obs_0"]
     return case_of(known, log)
 
 
 def no_ends(seed: int) -> Case:
-    """No column says where episodes end."""
+    """Return a log without a column that marks the ends of episodes."""
     known, log, _ = of_kind("recommender", seed)
     return case_of(known, without(log, "terminated", "truncated", "next_"))
 
 
 def late_ends(seed: int) -> Case:
-    """The flag of the end is shifted down by one row, into the first row of the next episode."""
+    """Return a log with the flag of the end shifted down by one row, into the first row of the next episode."""
     known, log, _ = of_kind("tabular", seed)
     log["terminated"] = np.roll(log["terminated"], 1)
     return case_of(known, log)
 
 
 def limits_as_ends(seed: int) -> Case:
-    """Episodes are cut after 20 steps, and recorded as terminated."""
+    """Return a log of episodes that are cut after 20 steps, but recorded as terminated."""
     known = drawn(walk_setting(20, 0.03), seed)
     log = dict(known.log)
     log["terminated"] = log["terminated"] | log["truncated"]
@@ -76,7 +76,7 @@ def limits_as_ends(seed: int) -> Case:
 
 
 def leaked_return(seed: int) -> Case:
-    """A column of the observation was computed from later rows."""
+    """Return a log with a column of the observation that was computed from later rows."""
     known, log, rng = of_kind("queue", seed)
     reward, last = log["reward"], np.append(first_rows(log)[1:] - 1, len(log["reward"]) - 1)
     returns, ends = np.zeros(len(reward)), set(last.tolist())
@@ -88,7 +88,7 @@ def leaked_return(seed: int) -> Case:
 
 
 def rewards_jump(seed: int) -> Case:
-    """In the first half of the log rewards are larger by half of their spread; the second half is correct."""
+    """Return a log with rewards increased by half of their spread in the first half; the second half is correct."""
     known, log, _ = of_kind("tabular", seed)
     early = np.arange(len(log["reward"])) < len(log["reward"]) // 2
     log["reward"] = log["reward"] + 0.5 * log["reward"].std() * early
@@ -96,14 +96,14 @@ def rewards_jump(seed: int) -> Case:
 
 
 def rewards_drift(seed: int) -> Case:
-    """Rewards decrease slowly to their present level."""
+    """Return a log whose rewards decrease slowly to their present level."""
     known, log, _ = of_kind("recommender", seed)
     log["reward"] = log["reward"] + np.linspace(0.5, 0.0, len(log["reward"]))
     return case_of(known, log)
 
 
 def transitions_jump(seed: int) -> Case:
-    """The first half of the log is from another world with the same states."""
+    """Return a log whose first half is from another world with the same states."""
     setting = walk_setting()
     known, other = drawn(setting, seed), drawn(walk_setting(number=12), seed + 10_000)
     first = rows_of(other.log, other.log["episode"] < 100)
@@ -112,7 +112,7 @@ def transitions_jump(seed: int) -> Case:
 
 
 def season(seed: int) -> Case:
-    """Two of four quarters of the log pay more."""
+    """Return a log with higher rewards in two of its four quarters."""
     known, log, _ = of_kind("queue", seed)
     quarter = np.arange(len(log["reward"])) * 4 // len(log["reward"])
     log["reward"] = log["reward"] + 0.6 * np.isin(quarter, (0, 2))
@@ -120,7 +120,7 @@ def season(seed: int) -> Case:
 
 
 def heavy_tails(seed: int) -> Case:
-    """Rewards have a Pareto part of index 1.1; most logs lack its largest values."""
+    """Return a log with a Pareto component of index 1.1 in the rewards; most logs lack its largest values."""
     known, log, rng = of_kind("tabular", seed)
     part = rng.pareto(1.1, size=len(log["reward"]))
     log["reward"] = log["reward"] + part
@@ -138,7 +138,7 @@ def expected_steps() -> float:
 
 
 def copies(seed: int) -> Case:
-    """The log has every episode six times."""
+    """Return a log with every episode six times."""
     known = drawn(walk_setting(), seed)
     known = known._replace(log=rows_of(known.log, known.log["episode"] < 40))
     count = int(known.log["episode"][-1]) + 1
@@ -147,7 +147,7 @@ def copies(seed: int) -> Case:
 
 
 def copies_of_visits(seed: int) -> Case:
-    """The log has every visit to the shop five times."""
+    """Return a log with every visit to the shop five times."""
     known = KINDS["recommender"](seed)
     known = known._replace(log=rows_of(known.log, known.log["episode"] < 60))
     count = int(known.log["episode"][-1]) + 1
@@ -156,47 +156,47 @@ def copies_of_visits(seed: int) -> Case:
 
 
 def shuffled(seed: int) -> Case:
-    """The rows were shuffled, and there are no next observations."""
+    """Return a log with shuffled rows and without next observations."""
     known, log, rng = of_kind("tabular", seed)
     return case_of(known, rows_of(without(log, "next_", "episode"), rng.permutation(len(log["reward"]))))
 
 
 def shuffled_with_next(seed: int) -> Case:
-    """The rows were shuffled; there are next observations, but episodes begin anywhere."""
+    """Return a log with shuffled rows and next observations; its episodes begin anywhere."""
     known, log, rng = of_kind("cart pole", seed)
     log = rows_of(log, log["episode"] < SOME)
     return case_of(known, rows_of(without(log, "episode"), rng.permutation(len(log["reward"]))))
 
 
 def every_tenth_missing(seed: int) -> Case:
-    """Every tenth row is missing, and there are no next observations."""
+    """Return a log without every tenth row and without next observations."""
     known, log, _ = of_kind("cart pole", seed)
     log = rows_of(log, log["episode"] < SOME)
     return case_of(known, rows_of(without(log, "next_"), np.arange(len(log["reward"])) % 10 != 7))
 
 
 def every_third_missing(seed: int) -> Case:
-    """Every third row of a table is missing, and there are no next observations."""
+    """Return a tabular log without every third row and without next observations."""
     known, log, _ = of_kind("queue", seed)
     return case_of(known, rows_of(without(log, "next_"), np.arange(len(log["reward"])) % 3 != 1))
 
 
 def late_rewards(seed: int) -> Case:
-    """Every reward is shifted down by one row."""
+    """Return a log with every reward shifted down by one row."""
     known, log, _ = of_kind("tabular", seed)
     log["reward"] = np.roll(log["reward"], 1)
     return case_of(known, log)
 
 
 def early_rewards(seed: int) -> Case:
-    """Every reward is shifted up by one row."""
+    """Return a log with every reward shifted up by one row."""
     known, log, _ = of_kind("queue", seed)
     log["reward"] = np.roll(log["reward"], -1)
     return case_of(known, log)
 
 
 def part_of_the_state(seed: int) -> Case:
-    """Of CartPole's state only the position is read."""
+    """Return a log whose observations contain only the position of CartPole's state."""
     known, log, _ = of_kind("cart pole", seed)
     log = rows_of(log, log["episode"] < SOME)
     target, seen = known.target, np.column_stack([log[f"obs_{i}"] for i in range(4)])
@@ -207,7 +207,7 @@ def part_of_the_state(seed: int) -> Case:
 
 
 def no_coverage(seed: int) -> Case:
-    """One action of the target is never taken in half of the states."""
+    """Return a log in which half of the states lack one action of the target."""
     return case_of(drawn(walk_setting(), seed), drawn(narrow_setting(), seed).log)
 
 
@@ -221,18 +221,18 @@ def narrow_setting() -> Setting:
 
 
 def far_target(seed: int) -> Case:
-    """The target policy differs much from the logging policy."""
+    """Return a log with a target policy far from the logging policy."""
     return case_of(KINDS["far target"](seed))
 
 
 def five_episodes(seed: int) -> Case:
-    """The log has only five episodes."""
+    """Return a log with only five episodes."""
     known, log, _ = of_kind("tabular", seed)
     return case_of(known, rows_of(log, log["episode"] < 5))
 
 
 def poor_features(seed: int) -> Case:
-    """The features cannot represent the values: they treat the number of a state as a quantity."""
+    """Return a log with features that cannot represent the values: the state number as a quantity."""
     known, log, _ = of_kind("tabular", seed)
     return case_of(known, log, features="standard")
 

@@ -61,7 +61,7 @@ class Case(NamedTuple):
 
 
 def cases(first: int, most: int) -> Iterator[Case]:
-    """Yield tasks whose seeds begin at a number, at most a given number of each type."""
+    """Yield tasks with seeds from a given number on, at most a given number of each type."""
     for kind, number in TASKS.items():
         yield from (Case(kind, aimed(task)) for task in islice(made(kind, first), min(number, most)))
 
@@ -109,7 +109,7 @@ def entrants(task: Task, proposed: list[str]) -> Entrants:
 
 
 def shown(case: Case, who: Entrants) -> dict[str, dict[str, float]]:
-    """Return by measure the error of each entrant relative to the best rival on the tuning runs."""
+    """Return, for each measure, the error of each entrant relative to the best rival on the tuning runs."""
     rivals = {f"{name}, rival": settings_of(name, **FULL[name]) for name in RIVALS}
     flat = [setting for some in (who | rivals).values() for setting in some]
     results = run_lanes(case.task, flat, Horizon(steps=STEPS, every=STEPS // 100), runs=TUNED + SHOWN, workers=1)

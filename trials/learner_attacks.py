@@ -114,7 +114,7 @@ def after_change(kind: str) -> Iterator[float]:
 
 
 def told(values: Array) -> dict[str, Any]:
-    """Return a summary of ratios."""
+    """Return ratios summarised as text."""
     mean, tail = np.exp(np.log(values).mean()), np.quantile(values, 0.95)
     above = {"above 1": int((values > 1).sum()), "above 3": int((values > 3).sum())}
     return (

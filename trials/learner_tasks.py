@@ -41,7 +41,7 @@ def landing(after: Array, places: Array, width: float) -> Array:
 
 
 def admission(seed: int) -> Task:
-    """Return a call centre that takes calls of 3 types, which pay up to 2,000, or turns them away; hat functions."""
+    """Return a call centre that accepts or rejects calls of 3 types, which pay up to 2,000; hat functions."""
     rng = np.random.default_rng(seed)
     lines, shares, pays = int(rng.integers(8, 21)), rng.dirichlet(np.full(3, 4.0)), rng.uniform(200, 2000, 3)
     busy, call = grid(lines + 1, 3)
@@ -71,7 +71,7 @@ def dice(seed: int) -> Task:
 
 
 def elevator(seed: int) -> Task:
-    """Return a lift with 6 to 9 floors and one call at a time; random Fourier features; initial weights not zero."""
+    """Return a lift with 6 to 9 floors and one call at a time; random Fourier features; nonzero initial weights."""
     rng = np.random.default_rng(seed)
     floors, p, asked = int(rng.integers(6, 10)), int(rng.integers(10, 31)), rng.uniform(0.2, 0.6)
     floor, call = grid(floors, floors + 1)
@@ -100,7 +100,7 @@ def upkeep(seed: int) -> Task:
 
 
 def epidemic(seed: int) -> Task:
-    """Return an epidemic among 10 to 14 people until it ends, on policy, with 6 or 10 monomials of its numbers."""
+    """Return an epidemic among 10 to 14 people, on-policy, until it ends; 6 or 10 monomials of the counts."""
     rng = np.random.default_rng(seed)
     people, degree, rate = int(rng.integers(10, 15)), int(rng.choice([2, 3])), rng.uniform(1.5, 4.0)
     well, ill = grid(people + 1, people + 1)
@@ -115,7 +115,7 @@ def epidemic(seed: int) -> Task:
 
 
 def portfolio(seed: int) -> Task:
-    """Return a share that is traded in 3 moods of the market, noisy rewards near 0.001, 12 to 24 correlated signals."""
+    """Return a share traded in a market with 3 moods; noisy rewards near 0.001, 12 to 24 correlated signals."""
     rng, (mood, held, last) = np.random.default_rng(seed), grid(3, 5, 5)
     p, changes, now = int(rng.integers(12, 25)), rng.uniform(0.05, 0.2), np.clip(held[:, None] + [-1, 0, 1], 0, 4)
     returns = landing(np.array([[1.5], [2.0], [2.6]]), np.arange(5.0)[:, None], 1.2)
@@ -129,7 +129,7 @@ def portfolio(seed: int) -> Task:
 
 
 def ads(seed: int) -> Task:
-    """Return 4 groups of people who tire of 3 advertisements, a click pays 1; 16 to 48 hashed features with signs."""
+    """Return 4 groups of people who tire of 3 advertisements; a click pays 1; 16 to 48 signed hashed features."""
     rng, sizes = np.random.default_rng(seed), np.array([4, 5, 6])
     p, taste, discount = int(rng.integers(16, 49)), rng.uniform(0.02, 0.4, (4, 3)), rng.choice([0.5, 0.8])
     group, tired, hour = state = grid(*sizes)
@@ -146,7 +146,7 @@ def ads(seed: int) -> Task:
 
 
 def hover(seed: int) -> Task:
-    """Return a craft that its pilot steadies, 4 or 6 quadratic features; the target mostly lets go of the stick."""
+    """Return a hovering craft, 4 or 6 quadratic features; the behaviour steadies it, the target rarely does."""
     rng, kicks = np.random.default_rng(seed), [-0.8, 0.0, 0.8]
     side, p, tips = int(rng.choice([9, 11])), int(rng.choice([4, 6])), rng.uniform(0.2, 0.32)
     places = 4.0 * (grid(side, side).T / (side - 1) - 0.5)
@@ -160,7 +160,7 @@ def hover(seed: int) -> Task:
 
 
 def fishery(seed: int) -> Task:
-    """Return a stock of fish that is caught hard, 2 to 4 powers of it in tonnes; the target lets it grow again."""
+    """Return an overfished stock with 2 to 4 powers of its tonnage as features; the target lets the stock recover."""
     rng = np.random.default_rng(seed)
     n, p, grows = int(rng.integers(20, 33)), int(rng.integers(2, 5)), rng.uniform(0.5, 0.8)
     stock, caught = np.arange(1.0, n + 1) / n, np.array([0.05, rng.uniform(0.3, 0.4)])
@@ -172,7 +172,7 @@ def fishery(seed: int) -> Task:
 
 
 def reach(seed: int) -> Task:
-    """Return an arm of two joints that rests near its home, 8 to 24 rounded ReLU features; the target stretches it."""
+    """Return a two-joint arm near its rest position, with 8 to 24 rounded ReLU features; the target stretches it."""
     rng = np.random.default_rng(seed)
     side, p, steps = int(rng.integers(8, 12)), int(rng.integers(8, 25)), np.array([[1, 0], [0, 1], [-1, -1]])
     n, joints, Z = side * side, grid(side, side).T, grid(side, side).T / (side - 1)
@@ -184,7 +184,7 @@ def reach(seed: int) -> Task:
 
 
 def improved(seed: int) -> Task:
-    """Return 20 to 40 states, 4 to 8 features, and a target nearly greedy for fitted values of the behaviour."""
+    """Return 20 to 40 states with 4 to 8 features, and a nearly greedy target for fitted values of the behaviour."""
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(20, 41)), int(rng.integers(4, 9))
     P, X = 0.95 * rng.dirichlet(np.full(n, 0.05), size=(n, 5)) + 0.05 / n, rng.exponential(1.0, (n, p))
@@ -195,7 +195,7 @@ def improved(seed: int) -> Task:
 
 
 def customers(seed: int) -> Task:
-    """Return 900 states of a customer, who is written to or not; 863 features, one for each 1, 2 or 3 attributes."""
+    """Return 900 states of a customer who may receive a letter; 863 features, one for each 1, 2 or 3 attributes."""
     rng, sizes = np.random.default_rng(seed), np.array([6, 5, 5, 6])
     since, often, spent, month = state = grid(*sizes)
     scores = (rng.normal(0, 0.7, 6)[month] - 1.2 - 0.2 * since + 0.3 * often)[:, None] + [0.0, rng.uniform(0.2, 1.0)]
@@ -215,7 +215,7 @@ def customers(seed: int) -> Task:
 
 
 def meadow(seed: int) -> Task:
-    """Return a walk among 1,000 points of a square, on policy; the 12 nearest of 1,600 prototypes, weighted."""
+    """Return an on-policy walk among 1,000 points of a square; weights of the 12 nearest of 1,600 prototypes."""
     rng, steps = np.random.default_rng(seed), 0.08 * np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
     points, prototypes, P = rng.random((1000, 2)), rng.random((1600, 2)), np.zeros((1000, 4, 1000))
     gaps = np.linalg.norm(np.clip(points[:, None] + steps, 0, 1)[:, :, None] - points, axis=3)
@@ -244,7 +244,7 @@ def songs(seed: int) -> Task:
 
 SMALL = admission, dice, elevator, upkeep, epidemic, portfolio, ads, hover, fishery, reach
 KINDS: dict[str, Callable[[int], Task]] = {make.__name__: make for make in SMALL}
-STEPS_IN_TURN = (USUAL, SHORT, LONG)  # of the tasks of a kind
+STEPS_IN_TURN = (USUAL, SHORT, LONG)  # of successive tasks of a type
 
 
 def case(make: Callable[[int], Task], seed: int, steps: int) -> Case:
@@ -259,7 +259,7 @@ def small_cases(first: int, each: int = 3) -> Iterator[Case]:
 
 
 def greedy_cases(first: int, each: int = 6) -> Iterator[Case]:
-    """Yield a number of tasks whose targets are nearly greedy."""
+    """Yield a number of tasks with nearly greedy targets."""
     yield from (case(improved, first + 80_000 + i, USUAL) for i in range(each))
 
 

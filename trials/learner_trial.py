@@ -20,15 +20,15 @@ from trials.auto_learner import cases, trial
 
 FIRST, REDUCED = 95_000_000, 61_000_000  # the first seeds of the two trials
 EACH, GREEDY = 6, 12
-GOALS = {  # of the ratio to the best tuned rival: whether rivals may average, learner, number, bound
+GOALS = {  # for the ratio to the best tuned rival: whether rivals are averaged, learner, statistic, bound
     "nothing tuned": (False, trial.AUTO[0], "geometric_mean", 0.95),
     "nothing tuned, rivals averaged": (True, trial.AUTO[0], "geometric_mean", 1.12),
     "nothing tuned, 95th percentile": (False, trial.AUTO[0], "percentile_95", 1.7),
     "alpha tuned": (False, trial.AUTO[2], "geometric_mean", 0.88),
     "alpha tuned, rivals averaged": (True, trial.AUTO[2], "geometric_mean", 1.03),
 }
-WORST_END = 3.0  # of the first error: no run may end above it
-WORST_PEAK = 1.5  # of the first error: no run may be above it at any time after its first 1,000 steps
+WORST_END = 3.0  # of the initial error: no run may end above it
+WORST_PEAK = 1.5  # of the initial error: no run may exceed it after its first 1,000 steps
 
 
 def whole() -> list[cases.Case]:
@@ -42,7 +42,7 @@ def whole() -> list[cases.Case]:
 
 
 def facts_of(rows: list[trial.Row]) -> dict[str, Any]:
-    """Return all numbers that the page quotes."""
+    """Return all numbers quoted in the documentation."""
     ends, peaks = ([error / row["start"] for row in rows for error in row[part]] for part in ("ends", "peaks"))
     free, _, tuned = trial.AUTO
     fixed, place, ratio = trial.best_fixed(rows)
@@ -87,9 +87,9 @@ def main(words: list[str] | None = None) -> None:
     """Run the trial and print the results."""
     parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=Path("learner_trial"))
-    parser.add_argument("--reduced", action="store_true", help="18 tasks of nine other types")
+    parser.add_argument("--reduced", action="store_true", help="run 18 tasks of nine other types")
     parser.add_argument("--steps", type=int, help="steps of every task, in place of its own number")
-    parser.add_argument("--done", action="store_true", help="run nothing; show the tasks that are done")
+    parser.add_argument("--done", action="store_true", help="show the finished tasks without running any")
     parser.add_argument("--workers", type=int, default=1)
     chosen = parser.parse_args(words)
     some = [*cases.small_cases(2, REDUCED)] if chosen.reduced else whole()

@@ -30,7 +30,7 @@ def trial(logs: int, rows: int) -> dict[str, float]:
 def main(words: list[str] | None = None) -> None:
     """Print the shares."""
     parser = parser_of(__doc__)
-    parser.add_argument("--logs", type=int, default=200, help="how many logs")
+    parser.add_argument("--logs", type=int, default=200, help="number of logs")
     parser.add_argument("--rows", type=int, default=3000, help="rows of a log")
     chosen = parser.parse_args(words)
     logs, rows = chosen.logs, chosen.rows

@@ -25,7 +25,7 @@ class KnownLog(NamedTuple):
 
     log       columns by name;  target  observations (n, d) to probabilities (n, actions);  truth  its value
     features  as `evaluate_log` takes them, None for the default
-    policies  several policies by name; "today" made the log;  worth  what a policy of that name is worth
+    policies  several policies by name; "today" is the logging policy;  worth  the value of a policy by name
     """
 
     log: dict[str, Any]
@@ -37,7 +37,7 @@ class KnownLog(NamedTuple):
     worth: Callable[[str], float]
 
     def words(self) -> dict[str, Any]:
-        """Return the arguments of `evaluate_log` that say how to read the log."""
+        """Return the arguments of `evaluate_log` for reading the log."""
         return {"discount": self.discount, "features": self.features, "columns": None}
 
 
@@ -84,7 +84,7 @@ def by_state(table: Array) -> Policy:
 
 
 def mixtures(good: Array, today: Array, bad: Array) -> dict[str, Policy]:
-    """Return six policies between a good one and a bad one, tables (states, actions), with "today" among them."""
+    """Return six mixtures of a good and a bad policy, tables (states, actions), including "today"."""
     tables = {
         "today": today,
         "target": 0.5 * good + 0.5 * today,
@@ -105,7 +105,7 @@ def policies_of(world: TableWorld, discount: float, rng: np.random.Generator) ->
 
 @cache
 def tabular_setting() -> Setting:
-    """Ten states, three actions, an end; a feature for each state."""
+    """Return a table of ten states and three actions, with terminations and one feature per state."""
     rng = np.random.default_rng(1)
     world = TableWorld.random(rng, 10, 3, 0.1)
     return Setting(world, 0.95, 300, 200, policies_of(world, 0.95, rng), OneHot(10))
@@ -113,14 +113,14 @@ def tabular_setting() -> Setting:
 
 @cache
 def strings_setting() -> Setting:
-    """The tabular log with names for actions, and without propensities."""
+    """Return the tabular setting with named actions and without propensities."""
     one = tabular_setting()
     return one._replace(names=("left", "right", "stay"), propensities=False)
 
 
 @cache
 def queue_setting() -> Setting:
-    """A queue of up to 20 customers: serve slowly or quickly, which costs; episodes are cut after 60 steps."""
+    """Return a queue of up to 20 customers, served slowly, or quickly at a cost; episodes are cut after 60 steps."""
     S = 21
     P, R = np.zeros((S, 2, S)), np.zeros((S, 2))
     for n in range(S):
@@ -139,7 +139,7 @@ def queue_setting() -> Setting:
 
 @cache
 def aliased_setting(number: int = 0) -> Setting:
-    """Twenty states seen through twelve random features and a constant: values are not linear in them."""
+    """Return twenty states, observed as twelve random features and a constant; values are not linear in them."""
     rng = np.random.default_rng(7 + number)
     world = TableWorld.random(rng, 20, 3, 0.05)
     features = np.column_stack([rng.standard_normal((20, 12)), np.ones(20)])
@@ -148,7 +148,7 @@ def aliased_setting(number: int = 0) -> Setting:
 
 @cache
 def continuing_setting() -> Setting:
-    """Eight states without an end, one long stream from the same first state."""
+    """Return eight states without termination: one long stream from a fixed initial state."""
     rng = np.random.default_rng(3)
     world = TableWorld.random(rng, 8, 2, 0.0)
     world.start[:] = np.eye(8)[0]
@@ -157,7 +157,7 @@ def continuing_setting() -> Setting:
 
 @cache
 def short_setting() -> Setting:
-    """Fifty short episodes: six states, two actions."""
+    """Return fifty short episodes of six states and two actions."""
     rng = np.random.default_rng(5)
     world = TableWorld.random(rng, 6, 2, 0.25)
     return Setting(world, 0.95, 50, 50, policies_of(world, 0.95, rng), OneHot(6))
@@ -165,7 +165,7 @@ def short_setting() -> Setting:
 
 @cache
 def bandit_setting() -> Setting:
-    """One step an episode: five contexts, four actions."""
+    """Return a bandit: episodes of one step, five contexts and four actions."""
     rng = np.random.default_rng(6)
     world = TableWorld.random(rng, 5, 4, 1.0)
     return Setting(world, 0.9, 1500, 5, policies_of(world, 0.9, rng), OneHot(5))
@@ -173,7 +173,7 @@ def bandit_setting() -> Setting:
 
 @cache
 def far_setting() -> Setting:
-    """The target differs much from the logging policy: ratios alone carry little information after a few steps."""
+    """Return a target far from the logging policy: after a few steps, ratios carry little information."""
     one = tabular_setting()
     world = one.world
     assert isinstance(world, TableWorld)
@@ -183,7 +183,7 @@ def far_setting() -> Setting:
 
 @cache
 def cart_pole_setting() -> Setting:
-    """CartPole: the pole is pushed back in 70 of 100 cases, the target does so in 78."""
+    """Return CartPole, where the logging policy pushes the pole back with probability 0.70, the target with 0.78."""
     policies = {"today": back(0.7), "target": back(0.78), "good": back(0.9), "slightly": back(0.73)}
     policies |= {"mixed": back(0.5), "bad": back(0.4)}
     return Setting(cart_pole(), 0.99, 250, 500, policies)
@@ -191,7 +191,7 @@ def cart_pole_setting() -> Setting:
 
 @cache
 def angle_setting() -> Setting:
-    """CartPole where only the angle decides: values have an edge, which Fourier features can follow."""
+    """Return CartPole with policies of the angle only: values have an edge, which Fourier features can represent."""
     policies = {"today": back(0.7, 0.0), "target": back(0.9, 0.0), "good": back(0.97, 0.0), "slightly": back(0.75, 0.0)}
     policies |= {"mixed": back(0.5, 0.0), "bad": back(0.4, 0.0)}
     return cart_pole_setting()._replace(policies=policies, features="fourier")
@@ -199,12 +199,12 @@ def angle_setting() -> Setting:
 
 @cache
 def unknown_cart_pole_setting() -> Setting:
-    """CartPole without propensities."""
+    """Return CartPole without propensities."""
     return cart_pole_setting()._replace(propensities=False)
 
 
 def back(chance: float, ahead: float = 0.3) -> Policy:
-    """Return the policy that pushes CartPole's pole back with this probability, as it will stand `ahead` later."""
+    """Return the policy that pushes CartPole's pole back with this probability, for the pole's state `ahead` later."""
 
     def probabilities(seen: Array) -> Array:
         right = np.where(np.asarray(seen)[:, 2] + ahead * np.asarray(seen)[:, 3] >= 0, chance, 1 - chance)
@@ -215,14 +215,14 @@ def back(chance: float, ahead: float = 0.3) -> Policy:
 
 @cache
 def mountain_car_setting() -> Setting:
-    """Mountain Car from anywhere in the valley: push along with the speed in 6 of 10 cases, the target in 8."""
+    """Return Mountain Car: the logging policy pushes along the velocity with probability 0.6, the target with 0.8."""
     policies = {"today": along(0.6), "target": along(0.8), "good": along(0.95), "slightly": along(0.65)}
     policies |= {"mixed": along(0.5), "bad": along(0.4)}
     return Setting(mountain_car(), 0.98, 100, 200, policies, "fourier")
 
 
 def along(chance: float) -> Policy:
-    """Return the policy that pushes Mountain Car along with its speed with this probability, else in any way."""
+    """Return the policy that pushes along Mountain Car's velocity with this probability, else takes another action."""
 
     def probabilities(seen: Array) -> Array:
         right = np.asarray(seen)[:, 1] >= 0
@@ -236,7 +236,7 @@ def along(chance: float) -> Policy:
 
 @cache
 def recommender_setting() -> Setting:
-    """Sessions of a shop: what to show a customer of some taste, who grows tired and leaves."""
+    """Return sessions of a shop that shows products to customers, who differ in taste, grow tired and leave."""
 
     def show(match: float) -> Policy:
         def probabilities(seen: Array) -> Array:
@@ -252,7 +252,7 @@ def recommender_setting() -> Setting:
 
 
 class Table:
-    """Features of states by their number, (states, p)."""
+    """Features of states, looked up by state number, (states, p)."""
 
     def __init__(self, features: Array) -> None:
         self.features = features

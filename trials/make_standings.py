@@ -71,7 +71,7 @@ def write_standings(entries: Entries, path: Path = FILE) -> None:
     arrays: dict[str, Any] = {
         name: np.array([[getattr(one, name) for one in row] for row in ordered]) for name in ARRAYS
     }
-    arrays["errors"] = np.moveaxis(arrays["errors"][..., None].view(np.uint8), -1, 0)  # like bytes together: 16 % less
+    arrays["errors"] = np.moveaxis(arrays["errors"][..., None].view(np.uint8), -1, 0)  # bytes by place: 16 % less
     np.savez_compressed(path, header=json.dumps(header | {"parameters": names}), settings=settings, **arrays)
 
 
@@ -82,7 +82,7 @@ def as_line(learner: str, problem: str, one: Entry) -> str:
 
 
 def read_work(path: Path) -> dict[tuple[str, str], Entry]:
-    """Return the entries of a work file by learner and problem; of several, the last."""
+    """Return the entries of a work file by learner and problem; the last one if there are several."""
     found = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         facts: dict[str, Any] = json.loads(line)
@@ -107,8 +107,8 @@ def main(words: list[str] | None = None) -> None:
     """Compute missing entries, then write the standings."""
     parser = parser_of(__doc__)
     parser.add_argument("--work", type=Path, default=Path("standings.jsonl"), help="the work file")
-    parser.add_argument("--copy", action="store_true", help="a copy of the random suite, from other seeds")
-    parser.add_argument("--double", action="store_true", help="twice the budget")
+    parser.add_argument("--copy", action="store_true", help="draw the random suite from other seeds")
+    parser.add_argument("--double", action="store_true", help="search with twice the budget")
     parser.add_argument("--learner", action="append", choices=LEARNERS, help="only these learners")
     parser.add_argument("--problem", action="append", help="only these problems")
     chosen = parser.parse_args(words)

@@ -28,17 +28,17 @@ from trials.networks.spiral import UPDATES as SPIRAL_UPDATES
 from trials.networks.spiral import spiral_cell
 
 FULL = Size()
-DRAWS = 10  # first weights over which the mechanism is averaged
+DRAWS = 10  # initial weights over which the mechanism is averaged
 HEAD = "kind where sampling optimiser learner rule alpha kappa period edge seeds mean sem median diverged never_ended"
 
 
 def size_of(runs: int, updates: int) -> Size:
-    """Return the size of a trial that shows so many seeds; the steps of an agent are in proportion to the updates."""
+    """Return the size of a trial with these test seeds; the steps of an agent are proportional to the updates."""
     return Size(FULL.tuned, runs, updates, FULL.steps * updates // FULL.updates)
 
 
 def measure(folder: Path, size: Size) -> NetworkEvidence:
-    """Run the cells that the folder lacks, and return all of them."""
+    """Run all cells missing from the folder, and return all cells."""
 
     def cell(name: str, make: Any) -> dict[str, Any]:
         return kept(folder / f"{name}.json", size, make)
@@ -59,7 +59,7 @@ def prediction_keys() -> list[tuple[str, str, str]]:
 def mechanism() -> dict[str, Any]:
     """Return for each problem with a table the mean of k(s, s')/k(s', s') − γ over transitions of the target policy.
 
-    On a table k(s, s') is 0 and this is −γ: the DD term takes back what the step before did to V(s').
+    On a table, k(s, s') is 0 and the mean is −γ: the DD term undoes the change of V(s') by the previous step.
     """
     found = {}
     for name, problem in problems().items():
@@ -85,9 +85,9 @@ def table_rows(evidence: NetworkEvidence) -> Iterable[tuple[Any, ...]]:
 
 
 def learner_row(kind: str, facts: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the setting of a learner and its errors: means over finite runs, and how many are not finite.
+    """Return the setting of a learner and its errors: means over finite runs, and the number of other runs.
 
-    Of agents also in how many runs no episode ended of itself in the second half.
+    Rows of agents also count the runs in which no episode terminated in the second half.
     """
     errors = np.array(facts["errors"], float)
     finite = errors[np.isfinite(errors)]
@@ -115,8 +115,8 @@ def write_findings(folder: Path, evidence: NetworkEvidence, verdicts: list[Claim
 def main(words: list[str] | None = None) -> None:
     """Run the trial and print the results."""
     parser = parser_of(__doc__)
-    parser.add_argument("--runs", type=int, default=FULL.shown, help="seeds on which learners are shown")
-    parser.add_argument("--updates", type=int, default=FULL.updates, help="updates of a prediction")
+    parser.add_argument("--runs", type=int, default=FULL.shown, help="number of test seeds")
+    parser.add_argument("--updates", type=int, default=FULL.updates, help="updates per prediction run")
     parser.add_argument("--out", type=Path, default=Path("networks_trial"))
     chosen = parser.parse_args(words)
     evidence = measure(chosen.out, size_of(chosen.runs, chosen.updates))

@@ -18,7 +18,7 @@ from trials.logs import KINDS, SETTINGS, KnownLog, Setting, by_state, drawn, pol
 from trials.worlds import TableWorld
 
 Log = dict[str, Any]
-SOME = 100  # episodes of CartPole that are corrupted, for the sake of time
+SOME = 100  # episodes of CartPole in a corrupted log, to limit the time
 
 
 class Case(NamedTuple):
@@ -33,7 +33,7 @@ Kind = Callable[[int], Case]
 
 
 def case_of(known: KnownLog, log: Log | None = None, **options: Any) -> Case:
-    """Return the case of a known log, some of its options changed."""
+    """Return the case of a known log with some changed options."""
     given = {"target": known.target, "discount": known.discount, "features": known.features}
     return Case(known.log if log is None else log, given | options, known.truth)
 
@@ -50,12 +50,12 @@ def rows_of(log: Log, chosen: Any) -> Log:
 
 
 def without(log: Log, *beginnings: str) -> Log:
-    """Return a log without the columns whose names begin so."""
+    """Return a log without the columns whose names begin with a text."""
     return {name: column for name, column in log.items() if not name.startswith(beginnings)}
 
 
 def first_rows(log: Log) -> Array:
-    """Return the numbers of the rows in which episodes begin."""
+    """Return the row numbers at which episodes begin."""
     return np.flatnonzero(np.diff(log["episode"], prepend=-1))
 
 
@@ -71,31 +71,31 @@ def walk_setting(steps: int = 200, end: float = 0.1, number: int = 11) -> Settin
 
 
 def on_policy(seed: int) -> Case:
-    """The value of the policy that made the log."""
+    """Return a log with the logging policy as the target."""
     known = drawn(walk_setting(), seed, "today")
     return case_of(known, without(known.log, "propensity", "action"), target=None)
 
 
 def marked_truncations(seed: int) -> Case:
-    """Episodes are cut after 20 steps, and the log says so."""
+    """Return a log of episodes cut after 20 steps, with marked truncations."""
     return case_of(drawn(walk_setting(20, 0.03), seed))
 
 
 def truncations_without_next(seed: int) -> Case:
-    """The same, without next observations."""
+    """Return the log of `marked_truncations` without next observations."""
     known = drawn(walk_setting(20, 0.03), seed)
     return case_of(known, without(known.log, "next_"))
 
 
 def without_next(seed: int) -> Case:
-    """The next observation is that of the next row."""
+    """Return a log without next observations, which are taken from the next rows."""
     known = drawn(walk_setting(), seed)
     return case_of(known, without(known.log, "next_"))
 
 
 @cache
 def horizon_setting() -> Setting:
-    """Return a table whose state has the time: five states, eight steps, the end after the last."""
+    """Return a table whose state contains the time: five states, and episodes of eight steps."""
     rng = np.random.default_rng(21)
     S, H = 5, 8
     inner = rng.dirichlet(np.full(S, 0.5), size=(S, 2))
@@ -115,7 +115,7 @@ def horizon_setting() -> Setting:
 
 
 def fixed_horizon(seed: int) -> Case:
-    """Every episode has eight steps, and the state has the time."""
+    """Return a log of episodes with eight steps, whose state contains the time."""
     return case_of(drawn(horizon_setting(), seed))
 
 
@@ -137,12 +137,12 @@ def goal_setting() -> Setting:
 
 
 def sparse_goal(seed: int) -> Case:
-    """Only the step into the goal pays."""
+    """Return a log in which only the step that reaches the goal is rewarded."""
     return case_of(drawn(goal_setting(), seed))
 
 
 def changing_behaviour(seed: int) -> Case:
-    """The policy that acts changes in the middle of the log; the propensities say so."""
+    """Return a log whose logging policy changes in the middle, as its propensities record."""
     known = drawn(walk_setting(), seed)
     before, after = known.log, drawn(slightly_setting(), seed + 10_000).log
     after = after | {"episode": after["episode"] + 1 + before["episode"][-1]}
@@ -151,7 +151,7 @@ def changing_behaviour(seed: int) -> Case:
 
 @cache
 def slightly_setting() -> Setting:
-    """Return the walk, made by a policy that is a little nearer to the target."""
+    """Return the walk with a logging policy slightly closer to the target."""
     setting = walk_setting()
     return setting._replace(policies={**setting.policies, "today": setting.policies["slightly"]})
 
@@ -175,12 +175,12 @@ def anew_setting() -> Setting:
 
 
 def drawn_anew(seed: int) -> Case:
-    """Contexts that have nothing to do with each other."""
+    """Return a log of contexts that are independent of each other."""
     return case_of(drawn(anew_setting(), seed))
 
 
 def named_states(seed: int) -> Case:
-    """States and actions are texts."""
+    """Return a log with text as states and actions."""
     known = drawn(walk_setting(), seed)
     log = dict(known.log)
     for name in ("obs_0", "next_obs_0"):
@@ -195,11 +195,11 @@ def named_states(seed: int) -> Case:
 
 
 def known_kind(name: str) -> Kind:
-    """Return a type of trials.logs without change."""
+    """Return an unchanged type of trials.logs."""
     return lambda seed: case_of(KINDS[name](seed))
 
 
-LEFT_OUT = ("far target", "cart pole, by the angle")  # the first is no valid log, the second takes long
+LEFT_OUT = ("far target", "cart pole, by the angle")  # the first is not a valid log, the second takes too long
 VALID: dict[str, Kind] = {name: known_kind(name) for name in SETTINGS if name not in LEFT_OUT} | {
     "the policy that made the log": on_policy,
     "marked truncations": marked_truncations,

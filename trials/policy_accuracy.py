@@ -43,7 +43,7 @@ def main(words: list[str] | None = None) -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=20, help="logs of each type")
     parser.add_argument("--first", type=int, default=7000, help="the first seed")
-    parser.add_argument("--kind", action="append", choices=list(KINDS), help="a type of logs; default all")
+    parser.add_argument("--kind", action="append", choices=list(KINDS), help="a type of logs (default: all)")
     chosen = parser.parse_args(words)
     head = ("type", *(f"{way} %" for way in WAYS), *(f"{way} holds" for way in WAYS), "half %", "trust", "outside", "s")
     lines, covered, wrong = [], list[list[bool]](), 0
@@ -68,8 +68,8 @@ def main(words: list[str] | None = None) -> None:
         print(f"{name}: {' '.join(cells)}", flush=True)
     print_table(head, lines)
     for k, way in enumerate(WAYS):
-        print(f"{way}: {np.mean([row[k] for row in covered]):.1%} of {len(covered)} intervals hold the truth")
-    print(f"trusted, and the truth outside: {wrong}")
+        print(f"{way}: {np.mean([row[k] for row in covered]):.1%} of {len(covered)} intervals contain the truth")
+    print(f"trusted, but the truth is outside the interval: {wrong}")
 
 
 if __name__ == "__main__":

@@ -25,13 +25,13 @@ CLOSE = 0.05
 
 
 class Outcome(NamedTuple):
-    """What one comparison led to.
+    """The result of following one comparison.
 
-    regret    of following the sentence, of the largest estimate, of not changing
-    held      whether all intervals of differences hold the truth at once, of policies that may be used
-    single    whether one policy was to be deployed, and right  whether it is the best
-    tied      whether some could not be told apart, and agreed  whether that was right
-    worse     whether the policy that is followed is worse than not changing
+    regret    of following the recommendation, of the largest estimate, and of keeping the logging policy
+    held      whether the intervals of all differences contain the truth simultaneously, for usable policies
+    single    whether one policy was recommended, and right  whether it is the best
+    tied      whether several were not significantly different, and agreed  whether this is right
+    worse     whether the followed policy is worse than the logging policy
     """
 
     regret: tuple[float, float, float]
@@ -65,9 +65,9 @@ def outcome(known: KnownLog, found: PolicyComparison) -> Outcome:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print regrets, and how often sentences were right."""
+    """Print regrets, and how often recommendations are right."""
     parser = parser_of(__doc__)
-    parser.add_argument("--logs", type=int, default=200, help="how many logs")
+    parser.add_argument("--logs", type=int, default=200, help="number of logs")
     parser.add_argument("--first", type=int, default=7000, help="the number of the first log")
     chosen = parser.parse_args(words)
     found: dict[str, list[Outcome]] = {name: [] for name in USED}

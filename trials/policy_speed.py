@@ -26,7 +26,7 @@ from tools.programs import parser_of, print_table
 
 STEPS = 20  # steps of an episode on average
 PART = 500_000  # rows written at a time
-GOALS = {  # seconds of the clock and GB on an idle machine
+GOALS = {  # wall seconds and GB on an idle machine
     "6 policies": "1 s",
     "50 policies": "2 s",
     "500 policies": "8 s",
@@ -45,7 +45,7 @@ GOALS = {  # seconds of the clock and GB on an idle machine
 
 
 def rows_of(rng: np.random.Generator, rows: int, features: int, actions: int = 3, first: int = 0) -> dict[str, Array]:
-    """Return rows of a log: features, a reward that is linear in one of them and in the action."""
+    """Return rows of a log: features, and a reward that is linear in one feature and in the action."""
     x = rng.standard_normal((rows, features))
     x[:, -1] = 1.0
     action = rng.integers(actions, size=len(x))
@@ -58,7 +58,7 @@ def rows_of(rng: np.random.Generator, rows: int, features: int, actions: int = 3
 
 
 def policies(count: int, actions: int = 3) -> dict[str, Any]:
-    """Return policies that prefer the last action more or less."""
+    """Return policies with different preferences for the last action."""
 
     def policy(slope: float) -> Any:
         def probabilities(seen: Array) -> Array:
@@ -133,7 +133,7 @@ def taxi() -> Any:
 
 
 def long_log(rows: int, files: int, count: int, **options: Any) -> Any:
-    """Return a comparison on a long log in files; they are written by another process."""
+    """Return a comparison on a long log in files, which another process writes."""
 
     def call() -> Any:
         with tempfile.TemporaryDirectory() as folder:
@@ -156,7 +156,7 @@ def long_log(rows: int, files: int, count: int, **options: Any) -> Any:
 
 
 def parts(rows: int) -> dict[str, Callable[[], Any]]:
-    """Return the parts by name: a function that prepares, and returns the call to time."""
+    """Return, by name, functions that prepare a part and return the call to time."""
     return {
         "6 policies": lambda: comparison(6),
         "50 policies": lambda: comparison(50),
@@ -192,7 +192,7 @@ def main(words: list[str] | None = None) -> None:
     """Print the seconds."""
     parser = parser_of(__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the long log")
-    parser.add_argument("--part", action="append", choices=list(GOALS), help="a part; default all")
+    parser.add_argument("--part", action="append", choices=list(GOALS), help="a part (default: all)")
     parser.add_argument("--here", action="store_true", help="time one part in this process")
     chosen = parser.parse_args(words)
     if chosen.here:

@@ -29,12 +29,12 @@ from tools.programs import parser_of, print_table
 BY_NAME = {one.name: one for one in SUITES["all"]}
 FIRST, LAST = ("etd", "etd_beta"), ("tree_backup", "vtrace", "abtd")
 MIDDLE = ("td", "tdc", "gtd2", "htd", "pgtd2", "tdrc")
-SENSITIVE = 2.0  # error at λ = 0 over that at λ = 0.9
+SENSITIVE = 2.0  # error at λ = 0 relative to the error at λ = 0.9
 TDRC_STEPS = {"walk-5-tabular": 3_000, "walk-5-inverted": 3_000, "walk-5-dependent": 3_000} | {
     "boyan-4": 10_000,
     "baird-7": 20_000,
 }
-TDRC_AREAS = {  # over TDRC's, in the order of TDRC_STEPS, read off a figure to about 0.05
+TDRC_AREAS = {  # relative to TDRC's, in the order of TDRC_STEPS, read off a figure to about 0.05
     "gtd2": (1.62, 1.35, 1.55, 1.22, 1.48),
     "tdc": (1.30, 1.13, 1.28, 2.88, 0.82),
     "td": (0.96, 1.10, 0.90, 1.13, np.inf),
@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
 
     @property
     def comes_out(self) -> bool | None:
-        """Whether the interval lies on the published side; None where it contains the bound."""
+        """Whether the interval lies on the published side; None if it contains the bound."""
         below, above = self.ratio.high < self.bound, self.ratio.low > self.bound
         return None if not (below or above) else below == (self.side == "below")
 
@@ -99,7 +99,7 @@ def sensitivity() -> Iterator[Outcome]:
 
 
 def high_variance() -> Iterator[Outcome]:
-    """Yield the growth from Rooms to High-Variance Rooms, over a rival's."""
+    """Yield the growth of errors from Rooms to High-Variance Rooms, relative to a rival's."""
     for ours in LAST:
         for rival in ("td", "gtd2", "tdc", "etd"):
             pairs = [(errors(where, ours), errors(where, rival)) for where in ("rooms-high", "rooms")]
@@ -113,7 +113,7 @@ def final_errors() -> Iterator[Outcome]:
 
 
 def projected() -> Iterator[Outcome]:
-    """Yield the areas under the RMSPBE over TDRC's, where the published one is clear of 1."""
+    """Yield the areas under the RMSPBE relative to TDRC's, if the published ratio is clearly not 1."""
     for place, (problem, steps) in enumerate(TDRC_STEPS.items()):
         task = BY_NAME[problem].tasks(0)[0]
         areas = {name: tuned_area(task, name, steps) for name in ("tdrc", *TDRC_AREAS)}
@@ -164,12 +164,12 @@ STATEMENTS = {
 
 
 def main(words: list[str] | None = None) -> None:
-    """Print the counts of every statement, and each comparison that does not come out."""
+    """Print the counts for every statement, and each comparison that is not confirmed."""
     parser_of(__doc__).parse_args(words)
     for statement, make in STATEMENTS.items():
         found = list(make())
         held = sum(one.comes_out is True for one in found)
-        print(f"{statement}: {held} of {len(found)} come out, {sum(one.comes_out is False for one in found)} reversed")
+        print(f"{statement}: {held} of {len(found)} confirmed, {sum(one.comes_out is False for one in found)} reversed")
         rows = [(one.words, "{:.2f} [{:.2f}, {:.2f}]".format(*one.ratio)) for one in found]
         print_table(("  ratio of errors", ""), [(f"  {words}", ratio) for words, ratio in rows])
 

@@ -131,21 +131,21 @@ def as_array(cells: list[Any]) -> Any | None:
 
 
 def is_text(cell: Any) -> bool:
-    """Return whether a cell is text that is no whole number."""
+    """Return whether a cell is text other than a whole number."""
     return isinstance(cell, str) and not cell.isdigit()
 
 
 def in_columns(cells: Cells) -> Cells | None:
-    """Return a log whose lists are columns, None if the lists have several lengths, or text in all rows of a place.
+    """Return a log with lists as columns; None if lists differ in length, or if a place has only text.
 
-    Text in all rows is a column of categories, and lists are of numbers.
+    A place with only text would be a column of categories, but lists contain numbers.
     """
     flat: Cells = {}
     for name, column in cells.items():
         widths = {len(cell) for cell in column if isinstance(cell, list)}
         if not widths:
             if name.endswith("obs"):
-                return None  # all lists are missing: nobody knows how wide they are
+                return None  # all lists are missing, so their width is unknown
             flat[name] = column
         elif len(widths) > 1 or 0 in widths:
             return None
@@ -164,7 +164,7 @@ def forms_of(cells: Cells, folder: Path) -> dict[str, Any]:
     try:
         pq.write_table(pa.table({name: one_kind(column) for name, column in cells.items()}), folder / "log.parquet")
         forms["parquet"] = folder / "log.parquet"
-    except pa.ArrowException:  # lists of several kinds
+    except pa.ArrowException:  # lists of several types
         pass
     if (flat := in_columns(cells)) is not None:
         with (folder / "log.csv").open("w", newline="") as file:
@@ -184,7 +184,7 @@ def forms_of(cells: Cells, folder: Path) -> dict[str, Any]:
 
 
 def reading_of(log: Any, skip: bool) -> Any:
-    """Return the transitions of a log as bytes, or the row that a refusal names; other errors escape."""
+    """Return the transitions of a log as bytes, or the row that an error names; other errors propagate."""
     try:
         reader = LogReader(log, discount=0.9, skip_bad_rows=skip)
         tables = list(reader.tables())
@@ -214,7 +214,7 @@ def compare(seed: int) -> tuple[Counter[str], str]:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Compare as many logs as asked, and print counts."""
+    """Compare the requested number of logs, and print counts."""
     parser = parser_of(__doc__)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
@@ -225,7 +225,7 @@ def main(words: list[str] | None = None) -> None:
         found, disagreement = compare(seed)
         counts += found
         wrong += [disagreement] * bool(disagreement)
-    print(f"{given.count:,} logs; readings of all their forms, with and without skipping of bad rows:")
+    print(f"{given.count:,} logs, read in all formats, with and without skipping of bad rows:")
     print(", ".join(f"{name} {count:,}" for name, count in counts.items()))
     print(f"{len(wrong):,} disagreements", *wrong[:10], sep="\n")
     raise SystemExit(bool(wrong))

@@ -36,11 +36,11 @@ from gradient_dd.theory.effective import effective_matrix, flow_rate
 from gradient_dd.theory.stability import COUNT, SMALL, contraction, eigenvalues, rate
 from tools.programs import parser_of
 
-FAR = 1e8  # the length of w − w* at the start, in units of the mode
-POINTS = 20  # of a run, at which the weights are read
-FADED = 6  # points at the start that are left out of the fit
-DECAY = 3.0  # how long runs of the table are, in units of one over the rate
-STEPS = 8_000_000  # of all runs of a row together, within the bounds on their number
+FAR = 1e8  # initial length of w − w*, in units of the mode
+POINTS = 20  # points of a run at which the weights are read
+FADED = 6  # initial points omitted from the fit
+DECAY = 3.0  # length of the runs of the table, in units of 1 / rate
+STEPS = 8_000_000  # total of all runs of a row, within the limits on their number
 RUNS = (4, 300)
 SIZES = (10, 20, 40)
 # Step sizes of the table, up to near the largest that are stable in mean square: 1.05, 0.39 and 0.55.
@@ -110,7 +110,7 @@ def slope(amplitude: Array, piece: int) -> float:
 def slowest_mode(task: Task, setting: Setting) -> Array:
     """Return the w part, of length 1, of the slowest mode of the mean along trajectories.
 
-    In a large operator only the modes whose eigenvalues are nearest to 1 are searched.
+    In a large operator, the search is limited to the modes with eigenvalues nearest to 1.
     """
     operator = MeanOperator(task, setting)
     generator = sp.csc_matrix(operator.generator())

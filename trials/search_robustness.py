@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = parser_of(__doc__)
     parser.add_argument("studies", nargs="*", default=["walk", "boyan"])
-    parser.add_argument("--learners", nargs="+", default=[], help="all that the study has, unless given")
+    parser.add_argument("--learners", nargs="+", default=[], help="default: all learners of the study")
     parser.add_argument("--times", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--out", type=Path, default=Path("results-robustness"))
     parser.add_argument("--workers", type=int)

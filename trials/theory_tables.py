@@ -24,9 +24,9 @@ COARSE, PRECISION = 2.0, 0.01  # of the search for the limits of the mean square
 
 
 def steady_state_bias(task: Task, setting: Setting, sampling: str = "trajectory") -> float:
-    """Return the RMSVE of E[w] at rest, which the mean reaches only where it is stable.
+    """Return the RMSVE of E[w] in the steady state, which the mean reaches only if it is stable.
 
-    The means by state rest where m = T m + offset, p being the visits. With independent draws E[w] is then w* for every
+    The steady-state means by state solve m = T m + offset, with visits p. With independent draws E[w] is w* for every
     learner here. Along trajectories weights and state stay correlated, which leaves a bias of the order of alpha in
     E[w]. No number of runs averages that bias away; a smaller step size does.
     """
@@ -40,7 +40,7 @@ def steady_state_bias(task: Task, setting: Setting, sampling: str = "trajectory"
 def largest_safe_alpha(task: Task, learner: str, sampling: str = "trajectory") -> float:
     """Return the smallest step size that is unstable in mean square, to a relative 1 %; 0 if none is stable.
 
-    `exact_limits` gives the same for tasks of which it takes seconds.
+    `exact_limits` gives the same for tasks on which it takes seconds.
     """
     _, scale = rate_of_alpha(task, learner, sampling, {})
     operator = SquareOperator(in_row_space(task), LEARNERS[learner].setting(alpha=1.0), sampling)
@@ -49,14 +49,14 @@ def largest_safe_alpha(task: Task, learner: str, sampling: str = "trajectory") -
 
 
 def rests() -> Iterator[tuple[str, ...]]:
-    """Yield a row of errors at rest for each task and step size."""
+    """Yield a row of steady-state errors for each task and step size."""
     for task, alpha in ((random_walk(10), 0.1), (random_walk(10), 0.3), (boyan_chain(5), 0.3)):
         found = (steady_state_bias(task, LEARNERS[name].setting(alpha=alpha)) for name in RESTING)
         yield str(task), f"{alpha:g}", *(f"{bias:.2g}" for bias in found)
 
 
 def limits() -> Iterator[tuple[str, ...]]:
-    """Yield a row of limits, mean / mean square, for each task and way of sampling."""
+    """Yield a row of limits, mean / mean square, for each task and sampling method."""
     for task in (random_walk(10), random_walk(20), boyan_chain(5), baird(7)):
         for sampling in ("iid", "trajectory"):
             pairs = (

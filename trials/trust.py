@@ -78,7 +78,7 @@ def print_shares(found: dict[str, list[Outcome]]) -> None:
     valid = [one for kind, several in found.items() if kind in VALID for one in several]
     if corrupted:
         wrong = sum(one.verdict == "trust" and not one.holds for one in corrupted)
-        print(f"corrupted, the truth outside and trusted: {wrong} of {len(corrupted)}, {wrong / len(corrupted):.1%}")
+        print(f"corrupted, truth outside, but trusted: {wrong} of {len(corrupted)}, {wrong / len(corrupted):.1%}")
     if valid:
         for word, some in (("not", ("not", "refused")), ("with care", ("with care",))):
             count = sum(one.verdict in some for one in valid)

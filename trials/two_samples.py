@@ -72,7 +72,7 @@ def mean_error_of_pgtd2(
     w = np.tile(np.stack([task.initial_weights for task in tasks]), (len(alphas), 1, 1))
     eta, total = np.zeros_like(w), np.zeros(w.shape[:2])
     alpha, beta = alphas[:, None], (alphas * zetas)[:, None]
-    with np.errstate(all="ignore"):  # a run that diverges is data
+    with np.errstate(all="ignore"):  # a diverged run is a result
         for step in range(steps):
             sample = samples(tasks, features, first[:, step])
             other = sample if reuse else samples(tasks, features, second[:, step])
@@ -87,7 +87,7 @@ def mean_error_of_pgtd2(
 
 
 def gtd2_step(sample: Samples, w: Array, eta: Array, alpha: Array, beta: Array) -> tuple[Array, Array]:
-    """Return the moves of w and η by GTD2, (settings, runs, p) each."""
+    """Return the changes of w and η by GTD2, (settings, runs, p) each."""
     x, x_next, reward, discount, rho = sample
     x_w, next_w, x_eta = (np.einsum("srp,rp->sr", v, y) for v, y in ((w, x), (w, x_next), (eta, x)))
     delta = reward + discount * next_w - x_w

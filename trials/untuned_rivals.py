@@ -50,7 +50,7 @@ def advance(rule, w, mean, state, steps, x, x_next, reward, discount, rho):  # p
 
 
 def mean_errors(road: Road) -> dict[str, float]:
-    """Return the mean error of every rule over a run, with last and averaged weights; nothing for sparse features."""
+    """Return the mean error of every rule over a run, with last and averaged weights; {} for sparse features."""
     found = {}
     for place, name in enumerate(RULES if not road.sparse else ()):
         w = np.array(road.task.initial_weights, dtype=float)

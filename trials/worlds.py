@@ -13,13 +13,13 @@ from gradient_dd.stream.policies import drawn
 from tools.programs import parser_of
 
 Policy = Callable[[Array], Array]
-EPISODES = 10_000  # from which a value is taken where no table gives it
+EPISODES = 10_000  # for the values of worlds without a table
 
 
 class World:
-    """Episodes of many copies at once.
+    """A simulator of episodes in many parallel copies.
 
-    begin(n, rng) gives first observations (n, d); step(seen, action, rng) the next ones, rewards and where they ended.
+    begin(n, rng) returns initial observations (n, d); step(seen, action, rng) next observations, rewards and ends
     """
 
     def __init__(self, begin: Any, step: Any) -> None:
@@ -57,7 +57,7 @@ class World:
 
 
 class TableWorld(World):
-    """A world of numbered states: P (S, A, S), rewards (S, A), which states end an episode, how episodes begin."""
+    """A world of numbered states: P (S, A, S), rewards (S, A), terminal states, and probabilities of initial states."""
 
     def __init__(self, P: Array, rewards: Array, ends: Booleans, start: Array, noise: float = 0.0) -> None:
         self.P, self.rewards, self.ends, self.start, self.noise = P, rewards, ends, start, noise
@@ -66,7 +66,7 @@ class TableWorld(World):
 
     @classmethod
     def random(cls, rng: np.random.Generator, states: int, actions: int, end: float) -> "TableWorld":
-        """Return a random world with S states and one that ends, which is entered with a probability of about `end`."""
+        """Return a random world with S states and a terminal one, entered with probability about `end` (0: never)."""
         S = states
         P = np.zeros((S + 1, actions, S + 1))
         P[:S, :, :S] = rng.dirichlet(np.full(S, 0.3), size=(S, actions))
@@ -80,7 +80,7 @@ class TableWorld(World):
         return world.without_unused() if end == 0 else world
 
     def without_unused(self) -> "TableWorld":
-        """Return the world without its end, which is never entered."""
+        """Return the world without its terminal state, which is never entered."""
         S = len(self.ends) - 1
         return TableWorld(self.P[:S, :, :S], self.rewards[:S], self.ends[:S], self.start[:S], self.noise)
 
@@ -135,7 +135,7 @@ def cart_pole() -> World:
 
 
 def mountain_car() -> World:
-    """Return Gymnasium's Mountain Car, which starts anywhere in the valley with any speed."""
+    """Return Gymnasium's Mountain Car with random initial position and speed."""
 
     def begin(n: int, rng: np.random.Generator) -> Array:
         return np.column_stack([rng.uniform(-1.0, 0.3, size=n), rng.uniform(-0.03, 0.03, size=n)])

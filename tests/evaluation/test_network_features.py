@@ -87,7 +87,7 @@ def test_the_map_is_the_last_layer_of_every_network_and_can_be_saved():
 
 def test_text_is_refused():
     log = {"episode": [0, 0, 1, 1], "reward": [1.0, 0.0, 1.0, 0.0], "observation": ["a", "b", "a", "b"]}
-    with pytest.raises(BadRequestError, match="needs observations of numbers, and this log has text"):
+    with pytest.raises(BadRequestError, match="needs numeric observations, but the log contains text"):
         gdd.evaluate_log(log, discount=0.9, features="network")
 
 

@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 
 def aimed_at_the_fixed_point(task: Task) -> Task:
-    """Return the same task with the values of the TD fixed point as true values, so that errors are distances to it."""
+    """Return the task with the values of the TD fixed point as its true values, so that errors are distances to it."""
     return task if task.n_features > LARGE else replace(task, goal=task.features @ task.fixed_point)
 
 
@@ -145,7 +145,7 @@ def greedy(seed: int) -> Task:
 
 
 def small(seed: int, features: int) -> Task:
-    """Return 3 to 5 states with one or two positive features, and a target far from the behaviour policy."""
+    """Return 3 to 5 states with one or two positive features, and a target policy far from the behaviour policy."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 6))
     P = rng.dirichlet(np.full(n, 0.3), size=(n, 2)) * 0.95 + 0.05 / n

@@ -21,7 +21,7 @@ from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.tasks import Task
 
 SEED = 7331  # of trajectories
-POINTS = 200  # of a run at which the error is taken
+POINTS = 200  # points of a run at which the error is measured
 ALPHAS: Array = np.power(10.0, 0.2 - 0.3 * np.arange(15))  # over the mean of ‖x‖²
 OWN_ALPHAS: Array = np.power(10.0, 2.3 - 0.3 * np.arange(15))  # of `AutoLearner`: for least squares, 1 over the ridge
 RIVALS: dict[str, tuple[str, tuple[float, ...], bool]] = {  # rule, ratios of step sizes, tapered
@@ -34,15 +34,15 @@ RIVALS: dict[str, tuple[str, tuple[float, ...], bool]] = {  # rule, ratios of st
     "Gradient-DD": ("gradient_dd", (0.25, 1.0), False),
     "HTD": ("htd", (1.0, 16.0), False),
 }
-FIRST_TURN = 64  # steps after which an average begins anew for the first time; then after twice as many each time
+FIRST_TURN = 64  # steps before an average first restarts; the interval then doubles each time
 SAMPLED = 10  # steps between two weights that are averaged
-LSTD_FEATURES = 250  # LSTD is run up to so many features
-SETTLED = 1000  # steps of a run after which its largest error is taken
+LSTD_FEATURES = 250  # largest number of features for LSTD
+SETTLED = 1000  # steps of a run before its largest error is measured
 RIDGES = (0.001, 0.1, 10.0, 1000.0)  # of LSTD
 
 
 class RivalSteps(NamedTuple):
-    """The transitions of a part of a run: rows of states, and (n,) numbers."""
+    """The transitions of a part of a run: rows of states, and numbers (n,)."""
 
     row: Any
     next_row: Any
@@ -54,7 +54,7 @@ class RivalSteps(NamedTuple):
 class Road:
     """One run of a task: its transitions in POINTS equal parts, and the error of weights.
 
-    unit  of step sizes, one over the mean of ‖x‖²;  every  steps of a part
+    unit  unit of step sizes, 1 over the mean of ‖x‖²;  every  number of steps of a part
     """
 
     def __init__(self, task: Task, steps: int, run: int) -> None:
@@ -92,14 +92,14 @@ def settings_of(name: str, unit: float) -> list[Setting]:
 
 
 class RivalErrors(NamedTuple):
-    """The mean error of every setting over a run, (settings,): with its weights, and with their average."""
+    """The mean errors over a run, (settings,): with the last weights, and with their average."""
 
     plain: Array
     averaged: Array
 
 
 def rival_errors(road: Road, name: str) -> RivalErrors:
-    """Return the mean errors of a rival on one run; averages use weights that are SAMPLED steps apart."""
+    """Return the mean errors of a rival on one run; averages use every SAMPLED-th weights."""
     settings, tenth = settings_of(name, road.unit), road.steps / 10
     tapered = Schedule(lambda n: 1 / (1 + n / tenth), per="step") if RIVALS[name][2] else constant
     horizon = Horizon(steps=road.steps, every=road.every)
@@ -131,7 +131,7 @@ class AutoRun(NamedTuple):
 
 
 def auto_run(road: Road, alpha: float | None = None, quadratic: bool | None = None) -> AutoRun:
-    """Return the errors of `AutoLearner` on one run; alpha is in units of one over the mean of ‖x‖²."""
+    """Return the errors of `AutoLearner` on one run; the unit of alpha is 1 over the mean of ‖x‖²."""
     own = None if alpha is None else alpha * road.unit
     agent = AutoLearner(road.task.n_features, own, quadratic=quadratic, initial_w=road.task.initial_weights)
     errors = []
@@ -143,7 +143,7 @@ def auto_run(road: Road, alpha: float | None = None, quadratic: bool | None = No
 
 
 def lstd_errors(road: Road) -> Array:
-    """Return the mean error of recursive LSTD over a run for every ridge, solved at every point."""
+    """Return the mean error of recursive LSTD over a run for every ridge; it is solved at every point."""
     w = np.asarray(road.task.initial_weights, float)
     A, b, errors, unit = np.zeros((len(w), len(w))), np.zeros(len(w)), [], np.eye(len(w))
     for row, next_row, reward, discount, rho in road.parts():

@@ -29,7 +29,7 @@ from trials.auto_learner.rivals import (
     rival_errors,
 )
 
-CAP = 1000.0  # ratios beyond it, divergence included, count as this
+CAP = 1000.0  # limit of ratios; diverged runs also count as this
 AUTO = ("AutoLearner, nothing tuned", "AutoLearner, rungs, nothing tuned", "AutoLearner, alpha tuned")
 STILL, LSTD, LSTD_TUNED = "stands still", "LSTD, ridge 0.1", "LSTD, ridge tuned"
 AVERAGED = ", averaged"
@@ -75,7 +75,7 @@ def measured(road: Road, extra: Extra) -> dict[str, Array]:
 
 
 def shown(case: Case, rules: TrialRules, extra: Extra = lambda road: {}) -> Row:
-    """Return the measure of every learner on a task: the error of the best setting of the first runs, on the others."""
+    """Return the measure of every learner on a task: its test error with the setting best on the tuning runs."""
     task = aimed_at_the_fixed_point(case.task)
     roads = [Road(task, rules.steps or case.steps, run) for run in range(rules.tuned + rules.shown)]
     runs = [measured(road, extra) for road in roads]
@@ -93,9 +93,9 @@ def shown(case: Case, rules: TrialRules, extra: Extra = lambda road: {}) -> Row:
 
 
 def ratios(rows: list[Row], name: str, averaged: bool) -> Array:
-    """Return a learner's measure relative to the best rival of each task, (tasks,), at most CAP; nan if there is none.
+    """Return a learner's measure relative to the best rival of each task, (tasks,), at most CAP; NaN if it has none.
 
-    averaged  whether rivals may average: each then has the better of both measures
+    averaged  whether rivals use the better of last and averaged weights
     """
     found = []
     for row in rows:
@@ -157,7 +157,7 @@ def averaging(rows: list[Row]) -> dict[str, Any]:
 
 
 def best_fixed(rows: list[Row]) -> tuple[str, int, float]:
-    """Return the rule, averaged or not, the position of the setting that is best on all tasks, and its ratio."""
+    """Return the rule, whether it is averaged, the position of the setting best on all tasks, and its ratio."""
     candidates = []
     for name in (one + end for one in RIVALS for end in ("", AVERAGED)):
         means = np.array([row["every_setting"][name] for row in rows])
@@ -176,7 +176,7 @@ def run_trial(
     workers: int | None = None,
     extra: Extra = lambda road: {},
 ) -> list[Row]:
-    """Return the row of every case: known rows of the same rules, and new rows, which run in a fixed random order."""
+    """Return the row of every case: known rows of the same rules, and new rows, computed in a fixed random order."""
     rows = {row["task"]: row for row in known if row.get("rules") == str(rules)}
     missing = [case for case in cases if case.name not in rows]
     order = np.random.default_rng(0).permutation(len(missing))

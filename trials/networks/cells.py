@@ -33,7 +33,7 @@ ALPHAS = {
 }
 KAPPAS, PERIODS, SHARE = (1.0, 4.0), (1, 10, 100), 0.5
 PLAIN = {"TD": "td", "GTD2": "gtd2", "TDC": "tdc", "TDRC": "tdrc"}
-WITH_DD = {"GTD2": "gradient_dd", "TDC": "tdc_dd", "TDRC": "tdrc_dd"}  # by the learner without the term
+WITH_DD = {"GTD2": "gradient_dd", "TDC": "tdc_dd", "TDRC": "tdrc_dd"}  # by learner without the term
 WITH_C = {"GTD2": "gtd2_to_td", "TDC": "tdc_to_td"}
 RULES = [LEARNERS[name] for name in (*PLAIN.values(), *WITH_DD.values(), *WITH_C.values())]
 CONTROL_ALPHAS = (0.0003, 0.001, 0.003, 0.01)
@@ -45,7 +45,7 @@ TARGET_PERIOD = 100
 
 
 class Size(NamedTuple):
-    """How large a trial is: seeds to tune on and to show, updates of a prediction, steps of an agent."""
+    """The size of a trial: tuning and test seeds, updates of a prediction, and steps of an agent."""
 
     tuned: int = 2
     shown: int = 30
@@ -61,7 +61,7 @@ class TrialSetting(NamedTuple):
     target_period: int | None = None
 
     def facts(self) -> dict[str, Any]:
-        """Return its description in a table."""
+        """Return the entries that describe the setting in a table."""
         values = {name: value for name, value in self.setting.values.items() if name in ("alpha", "kappa")}
         return {"rule": self.setting.rule.name, **values, "period": self.period}
 
@@ -76,12 +76,12 @@ def dd_name(base: str, period: int) -> str:
 
 
 def c_name(base: str) -> str:
-    """Return the name of a learner with half of its correction left out."""
+    """Return the name of a learner with half of its correction term."""
     return f"{base}, c = ½"
 
 
 def candidates(optimiser: str) -> dict[str, list[TrialSetting]]:
-    """Return the settings of every learner of prediction: step sizes, and κ where there is a DD term."""
+    """Return the settings of every prediction learner: step sizes, and κ for learners with a DD term."""
     alphas = ALPHAS[optimiser]
     made = {label: [TrialSetting(LEARNERS[name].setting(alpha=a)) for a in alphas] for label, name in PLAIN.items()}
     for base, name in WITH_C.items():
@@ -92,11 +92,11 @@ def candidates(optimiser: str) -> dict[str, list[TrialSetting]]:
     return made
 
 
-Runner = Callable[[list[Lane]], tuple[Array, Array]]  # from lanes to the measure of each, and what else is kept of it
+Runner = Callable[[list[Lane]], tuple[Array, Array]]  # from lanes to the measure of each lane, and further results
 
 
 def tune_and_show(learners: dict[str, list[TrialSetting]], run: Runner, size: Size) -> dict[str, Any]:
-    """Return for every learner the setting that is best on the tuning seeds, and its measures on the others."""
+    """Return, for every learner, the setting best on the tuning seeds, and its measures on the test seeds."""
     everyone = [(label, one) for label, several in learners.items() for one in several]
     lanes = [one.lane(seed, seed) for _, one in everyone for seed in range(size.tuned)]
     means = run(lanes)[0].reshape(len(everyone), size.tuned)
@@ -115,7 +115,7 @@ def tune_and_show(learners: dict[str, list[TrialSetting]], run: Runner, size: Si
 
 
 def at_edge(several: list[TrialSetting], best: int) -> bool:
-    """Return whether the step size that was selected is the smallest or the largest."""
+    """Return whether the selected step size is the smallest or the largest of its grid."""
     alphas = [one.setting.values["alpha"] for one in several]
     return several[best].setting.values["alpha"] in (min(alphas), max(alphas))
 
@@ -128,7 +128,7 @@ def drawn_streams(problem: str, size: Size) -> Streams:
 
 @cache
 def drawn_batches(size: Size) -> Any:
-    """Return the rows of every replayed batch (updates, seeds, BATCH): any row so far."""
+    """Return the rows of every replayed batch, (updates, seeds, BATCH), drawn from all earlier rows."""
     rng = np.random.default_rng(SEED)
     share = rng.random((size.updates, size.tuned + size.shown, BATCH))
     return (share * (1 + np.arange(size.updates))[:, None, None]).astype(np.int32)
@@ -156,8 +156,8 @@ def prediction_cell(problem: str, sampling: str, optimiser: str, size: Size) -> 
 def control_cell(world: str, size: Size) -> dict[str, Any]:
     """Return every agent on one environment, tuned and tested; costs are means over the second half of the steps.
 
-    A cost is steps an episode where short episodes are good, and episodes in 1000 steps where long ones are. Beside
-    it stands how many episodes ended of themselves.
+    The cost is steps per episode if short episodes are good, and episodes per 1,000 steps if long ones are. The number
+    of terminated episodes is also returned.
     """
     environment = find_environment(world.removesuffix("-pessimistic").replace("-", "_"))
     every = max(1, size.steps // 16)

@@ -26,18 +26,18 @@ with extra("neural"):
 
 
 class ControlPlan(NamedTuple):
-    """How agents learn: steps of each, the discount, ε, the batch, and after how many steps a point is kept."""
+    """The training of agents: steps, discount, ε, batch size, and steps between two points."""
 
     steps: int
     every: int
     discount: float = 0.99
     epsilon: float = 0.1
     batch: int = 16
-    first_value: float = 0.0  # added to the values of every state and action at first
+    first_value: float = 0.0  # initial value of all states and actions
 
 
 class Episodes(NamedTuple):
-    """ended, cut: (lanes, points) how many episodes had ended, and how many of them were cut off, by each point."""
+    """Numbers of ended episodes, and of truncated ones among them, up to each point, (lanes, points)."""
 
     ended: Array
     cut: Array
@@ -52,7 +52,7 @@ def run_control(
     optimiser: Any = "adam",
     rules: Sequence[Rule] = (),
 ) -> Episodes:
-    """Run agents and return how many episodes they had ended by each point; `stream` of a lane seeds its chances."""
+    """Run agents and return the episodes ended by each point; `stream` of a lane seeds its random numbers."""
     lanes = list(lanes)
     kind = lanes_kind(replace(network, outputs=environment.actions), lanes, optimiser, rules=rules)
     network, found = kind.network, []

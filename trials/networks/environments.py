@@ -19,8 +19,8 @@ with extra("neural"):
     import jax.numpy as jnp
 
 FORCE, GRAVITY = 0.001, 0.0025  # of Mountain Car
-FASTEST = 4 * pi, 9 * pi  # of the joints of Acrobot
-MOST_TURNS = 4  # of a joint of Acrobot in one step
+FASTEST = 4 * pi, 9 * pi  # largest speeds of the joints of Acrobot
+MOST_TURNS = 4  # largest number of turns of a joint of Acrobot in one step
 EARTH, POLE, LENGTH, TOTAL, PUSH, TAU = 9.8, 0.1, 0.5, 1.1, 10.0, 0.02  # of Cart Pole: masses, half length, force, time
 FALLEN, EDGE = 12 * 2 * pi / 360, 2.4
 
@@ -28,10 +28,10 @@ FALLEN, EDGE = 12 * 2 * pi / 360, 2.4
 class Environment(NamedTuple):
     """An environment as three functions.
 
-    start    uniform numbers in [0, 1] (states,) to a first state
-    step     state and action to the next state, the reward, and whether the episode ended
-    observe  state to what the agent sees (inputs,)
-    longest  steps after which an episode is cut off; `better` says whether long episodes are good
+    start    maps uniform numbers in [0, 1] (states,) to an initial state
+    step     maps state and action to the next state, the reward, and whether the episode ended
+    observe  maps a state to the observation of agents (inputs,)
+    longest  steps after which an episode is truncated;  better  whether long episodes are good
     """
 
     name: str
@@ -73,7 +73,7 @@ def acrobot_slopes(state: Any, torque: Any) -> Any:
 
 
 def within_a_turn(angle: Any) -> Any:
-    """Return an angle in [−π, π], taking off whole turns one by one as Gymnasium does."""
+    """Return an angle in [−π, π], subtracting full turns one by one as Gymnasium does."""
     for _ in range(MOST_TURNS):
         angle = jnp.where(angle > pi, angle - 2 * pi, angle)
         angle = jnp.where(angle < -pi, angle + 2 * pi, angle)
@@ -81,7 +81,7 @@ def within_a_turn(angle: Any) -> Any:
 
 
 def acrobot_step(state: Any, action: Any) -> tuple[Any, Any, Any]:
-    """Return state, reward and end after one step of Acrobot, by the method of Runge and Kutta."""
+    """Return state, reward and end after one step of Acrobot, by the Runge-Kutta method."""
     torque, dt = action - 1.0, 0.2
     k1 = acrobot_slopes(state, torque)
     k2 = acrobot_slopes(state + dt / 2 * k1, torque)
@@ -95,7 +95,7 @@ def acrobot_step(state: Any, action: Any) -> tuple[Any, Any, Any]:
 
 
 def cart_pole_step(state: Any, action: Any) -> tuple[Any, Any, Any]:
-    """Return state, reward and end after one step of Cart Pole: place, its velocity, angle, its velocity."""
+    """Return state, reward and end after one step of Cart Pole: position, velocity, angle, angular velocity."""
     x, x_dot, theta, theta_dot = state
     cos, sin = jnp.cos(theta), jnp.sin(theta)
     pushed = (jnp.where(action == 1, PUSH, -PUSH) + POLE * LENGTH * theta_dot**2 * sin) / TOTAL

@@ -9,7 +9,7 @@ from gradient_dd.experiments.verdicts import OUTCOMES, ClaimVerdict, Comparison
 from gradient_dd.studies.intervals import ratio_interval
 from trials.networks.cells import WITH_DD, dd_name
 
-FEW = 8  # comparisons up to which those that hold are told one by one
+FEW = 8  # largest number of confirmed comparisons that are listed one by one
 SHORT = {"sgd": "SGD", "adam": "Adam", "adam_without_momentum": "Adam, β₁ = 0"}
 STREAM_SGD = ["stream", "sgd"]
 CONTROL_DD = {"QC-DD": "QC", "QRC-DD": "QRC", "GQ2-DD": "GQ2"}
@@ -21,12 +21,12 @@ def shown(cell: dict[str, Any], label: str) -> Any:
 
 
 def finding(comparisons: list[Comparison]) -> str:
-    """Return what refutes, what stays open and what holds, with intervals; of many that hold, their range."""
+    """Return the refuting, undecided and confirming comparisons with intervals; many confirming ones as a range."""
     parts: list[str] = []
     told: set[str] = set()
     for outcome, word in zip(reversed(OUTCOMES), ("Refuted", "Open", "Held"), strict=True):
         new = {one.text: one for one in comparisons if one.outcome == outcome and one.text not in told}
-        some = list(new.values())  # a ratio that must lie between two bounds is told once
+        some = list(new.values())  # a ratio with two bounds is listed once
         if outcome == "holds" and len(comparisons) > FEW:
             values = [one.estimate for one in some]
             listed = [f"{len(some)} ratios from {number(min(values))} to {number(max(values))}"] if some else []
@@ -38,7 +38,7 @@ def finding(comparisons: list[Comparison]) -> str:
 
 
 def told_one(one: Comparison, before: Comparison | None) -> str:
-    """Return a number with its interval, or with the runs that diverged where it has none; what is new in its name."""
+    """Return a number with its interval, or with its diverged runs if it has none; names are not repeated."""
     again = before is not None and of_what(before) == of_what(one) and one.task
     value = f"{one.task + ':' if again else one.text} {number(one.estimate)}"
     lost = [f"{who['label']} in {who['diverged']}" for who in (one.ours, one.rival) if who and who["diverged"]]
@@ -48,17 +48,17 @@ def told_one(one: Comparison, before: Comparison | None) -> str:
 
 
 def of_what(one: Comparison) -> str:
-    """Return the name of a number without its place."""
+    """Return the name of a number without the name of its cell."""
     return one.text.removesuffix(f", {one.task}:")
 
 
 def number(value: float) -> str:
-    """Return a number in three digits."""
+    """Return a number with three digits."""
     return f"{value:.3g}".replace("inf", "∞")
 
 
 class Sides(NamedTuple):
-    """How many ratios there are, and how many have their whole 95 % interval below 1 and above 1."""
+    """The number of ratios, and of ratios with their whole 95 % interval below 1 and above 1."""
 
     all: int
     better: int
@@ -69,16 +69,16 @@ class Sides(NamedTuple):
 
 
 def sides(pairs: Iterable[tuple[dict[str, Any], str, str]]) -> Sides:
-    """Return on which side of 1 the ratios of two learners lie; pairs: a cell and both names."""
+    """Return the sides of 1 on which the ratios of two learners lie; pairs: a cell and both names."""
     found = [ratio_interval((shown(cell, ours), shown(cell, rival))) for cell, ours, rival in pairs]
     return Sides(len(found), sum(one.high < 1 for one in found), sum(one.low > 1 for one in found))
 
 
 def answer(evidence: Any, verdicts: list[ClaimVerdict]) -> list[str]:
-    """Return the answer in three sentences, and how the ledger came out.
+    """Return the answer in three sentences, and the result of the ledger.
 
-    First a stream with SGD, where neighbours share their gradient and where not; then Adam, replay and a copy at a
-    distance; then control, and plain TD.
+    Sentences: a stream with SGD, where neighbours do or do not share their gradient; Adam, replay and a distant copy;
+    control and plain TD.
     """
     cells = evidence.prediction
     hot, raw = (
@@ -106,7 +106,7 @@ def answer(evidence: Any, verdicts: list[ClaimVerdict]) -> list[str]:
 
 
 def with_and_without(cells: Iterable[dict[str, Any]], period: int) -> Sides:
-    """Return how learners with the DD term compare with themselves without it."""
+    """Return the comparison of learners with and without the DD term."""
     return sides((cell, dd_name(base, period), base) for cell in cells for base in WITH_DD)
 
 

@@ -1,4 +1,4 @@
-"""Several rules as one, for lanes: a number says which rule each lane follows.
+"""Several rules combined in one, for lanes: a number selects the rule of each lane.
 
 The step of a rule costs nothing compared with the passes through a network. So one compiled program computes the steps
 of all its rules and selects the step of the lane's rule.
@@ -20,7 +20,7 @@ CHOICE = "choice"
 
 @dataclass(frozen=True)
 class JointNetworkRule:
-    """Rules without traces that look like one rule to an update; `choice` is the number of the one that is followed."""
+    """Rules without traces, combined in one rule; `choice` is the number of the rule to follow."""
 
     rules: tuple[Rule, ...]
 
@@ -28,27 +28,27 @@ class JointNetworkRule:
 
     @cached_property
     def moves(self) -> tuple[str, ...]:
-        """All that one of them moves."""
+        """The quantities that any of the rules changes."""
         return tuple(dict.fromkeys(move for rule in self.rules for move in rule.moves))
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
-        """All that one of them asks for, and the choice."""
+        """The arguments of all rules, and the choice."""
         return (CHOICE, *dict.fromkeys(name for rule in self.rules for name in rule.arguments))
 
     @cached_property
     def defaults(self) -> dict[str, float]:
-        """The parameters of all of them, and the choice."""
+        """The parameters of all rules, and the choice."""
         return {CHOICE: 0.0} | {name: value for rule in self.rules for name, value in rule.defaults.items()}
 
     @property
     def has_eta(self) -> bool:
-        """Whether one of them keeps secondary weights."""
+        """Whether any rule has secondary weights."""
         return any(rule.has_eta for rule in self.rules)
 
     @property
     def name(self) -> str:
-        """The names of all of them."""
+        """The names of all rules."""
         return " + ".join(rule.name for rule in self.rules)
 
     def step(self, choice: Any, *signals: Any) -> tuple[Any, ...]:

@@ -35,7 +35,7 @@ WIDTH = 16  # lanes of one compiled program; measured by `python -m benchmarks.n
 
 
 class Lane(NamedTuple):
-    """One setting on one stream; `seed` draws the initial weights, the other fields are as in NetworkLearner."""
+    """One setting on one stream; `seed` draws the initial weights; the other fields are as in NetworkLearner."""
 
     setting: Setting
     seed: int = 0
@@ -56,7 +56,7 @@ class Streams(NamedTuple):
 
 
 class LaneMeasure(NamedTuple):
-    """What errors are: √(Σ weight (V(s) − value)²) over states (m, inputs); values and weights (m,)."""
+    """The definition of errors: √(Σ weight (V(s) − value)²) over states (m, inputs); values and weights are (m,)."""
 
     states: Array
     values: Array
@@ -64,7 +64,7 @@ class LaneMeasure(NamedTuple):
 
 
 class LaneErrors(NamedTuple):
-    """errors: (lanes, points), after every so many updates; w: (lanes, weights) at the end."""
+    """Errors at regular intervals, (lanes, points), and the final weights w, (lanes, weights)."""
 
     errors: Array
     w: Array
@@ -84,8 +84,8 @@ def run_lanes(
 ) -> LaneErrors:
     """Run lanes and return their errors at regular intervals.
 
-    batches  (updates, streams, B) the rows of a stream that each update learns from; None: one after the other
-    rules    those that the compiled program knows; default: those of the lanes. The bits of a lane depend on them
+    batches  (updates, streams, B) the rows of a stream for each update; default: one row after the other
+    rules    the rules of the compiled program, which affect the bits of a lane; default: the rules of the lanes
     """
     lanes = list(lanes)
     kind = lanes_kind(network, lanes, optimiser, correction, rules)
@@ -134,7 +134,7 @@ def lanes_kind(
 
 
 def first_lanes(kind: Kind, lanes: Sequence[Lane]) -> tuple[dict[str, Any], Any]:
-    """Return the numbers (lanes,) that updates read, and the initial states."""
+    """Return the numbers (lanes,) that updates use, and the initial states."""
     network, plain = kind.network, kind.optimiser.transformation is None
     numbers = [update_numbers(lane.setting, plain, None, lane.pull) for lane in lanes]
     if isinstance(kind.rule, JointNetworkRule):
@@ -151,7 +151,7 @@ def first_lanes(kind: Kind, lanes: Sequence[Lane]) -> tuple[dict[str, Any], Any]
 
 @cache
 def lane_program(kind: Kind) -> Any:
-    """Return the compiled run of WIDTH lanes: a scan over points, and in it one over updates."""
+    """Return the compiled run of WIDTH lanes: a scan over points that contains a scan over updates."""
     network = kind.network
 
     def step(values: Any, state: Any, alive: Any, stream: Any, data: Streams, rows: Any) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """The predictions that were registered before the trial, each with its criterion.
 
-Every prediction has a second one, `own`, which the author of the trial wrote before the trial was run at its scale.
-Both remain as they were written; the verdict describes the result.
+Every prediction has a second one, `own`, by the author of the trial, written before the trial was run at full scale.
+Both are kept as written; the verdict describes the result.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ MARGIN = 0.9  # a ratio below it counts as clearly better
 
 
 class NetworkEvidence(NamedTuple):
-    """What was measured: predictions by (problem, sampling, optimiser), control by world, the spiral, the mechanism."""
+    """The measurements: predictions by (problem, sampling, optimiser), control by world, the spiral, the mechanism."""
 
     prediction: dict[tuple[str, str, str], dict[str, Any]]
     control: dict[str, dict[str, Any]]
@@ -56,7 +56,7 @@ def ratio(cell: dict[str, Any], ours: str, rival: str, side: str, bound: float, 
 
 
 def ratio_of(pairs: list[tuple[Any, Any]], side: str, bound: float, text: str, place: str) -> ClaimQuestion:
-    """Return the question whether a ratio of errors, over another one if there are two, is on a side of a bound."""
+    """Return the question whether a ratio of errors, or the quotient of two ratios, is on one side of a bound."""
 
     def answer(level: float) -> Interval:
         return ratio_interval(*pairs, level=level)
@@ -66,12 +66,12 @@ def ratio_of(pairs: list[tuple[Any, Any]], side: str, bound: float, text: str, p
 
 
 def number(value: float, side: str, bound: float, text: str) -> ClaimQuestion:
-    """Return the question whether a number that has no chance in it is on a side of a bound."""
+    """Return the question whether a deterministic number is on one side of a bound."""
     return ClaimQuestion("exact", (), side, bound, tuned_for="", answer=exactly(value), facts={"text": text})
 
 
 def replay_sgd(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """With replay and SGD: every DD form at period 1 against its learner without the term."""
+    """Return questions for replay and SGD: every DD form at period 1 against its learner without the term."""
     cells = {problem: cell for (problem, *way), cell in evidence.prediction.items() if way == ["replay", "sgd"]}
     return [
         ratio(cell, dd_name(base, 1), base, "above", MARGIN, problem)
@@ -81,7 +81,7 @@ def replay_sgd(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def stream_sgd(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """With a stream and SGD on raw inputs: Gradient-DD over GTD2 within 15 %, and the mechanism's size."""
+    """Return questions for SGD on a stream with raw inputs: Gradient-DD within 15 % of GTD2, the mechanism's size."""
     asked = []
     for problem in RAW:
         cell = evidence.prediction[problem, "stream", "sgd"]
@@ -94,7 +94,7 @@ def stream_sgd(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def one_hot(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """The theory's test: with one input for each state the mechanism is there, and the term helps."""
+    """Return questions for one input per state, where the theory predicts the mechanism and a gain from the term."""
     asked = []
     for raw, hot in ONE_HOT.items():
         text = f"size of the mechanism, {hot}, over that of {raw}:"
@@ -115,7 +115,7 @@ def stream_adam(optimiser: str) -> Callable[[NetworkEvidence], list[ClaimQuestio
 
 
 def less_without_momentum(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """Gradient-DD / GTD2 with Adam over the same without momentum: below 1 if momentum is what the term damps."""
+    """Return questions on Gradient-DD / GTD2 with Adam, over the ratio without momentum: below 1 if it damps that."""
     asked = []
     for problem in FOUR:
         with_it, without = (evidence.prediction[problem, "stream", name] for name in OPTIMISERS[1:])
@@ -125,7 +125,7 @@ def less_without_momentum(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def half_correction(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """TDC with c = ½ against TD in every cell but Baird's."""
+    """Return questions on TDC with c = ½ against TD, for every cell except Baird's."""
     return [
         ratio(cell, c_name("TDC"), "TD", "below", 1.1, f"{problem}, {sampling}, {SHORT[optimiser]}")
         for (problem, sampling, optimiser), cell in evidence.prediction.items()
@@ -134,7 +134,7 @@ def half_correction(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def on_the_spiral(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """Without ψ all errors diverge; with ψ none does, and all final errors are below the initial ones."""
+    """Return questions on the spiral: without ψ all errors diverge; with ψ all errors stay finite and decrease."""
     asked = []
     for label in LEARNERS_HERE:
         found = evidence.spiral[label]
@@ -147,7 +147,7 @@ def on_the_spiral(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def optimism(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """QRC relative to Q on Mountain Car: better with optimistic initial values, not with pessimistic ones."""
+    """Return questions on QRC relative to Q on Mountain Car: better only with optimistic initial values."""
     first, low = evidence.control["mountain-car"], evidence.control["mountain-car-pessimistic"]
     return [
         ratio(first, "QRC", "Q", "below", 1.0, "mountain-car"),
@@ -156,7 +156,7 @@ def optimism(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def control_dd(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """The DD form of every gradient learner of control against the same without the term."""
+    """Return questions on the DD form of every gradient learner of control, against the learner without the term."""
     return [
         ratio(cell, ours, rival, "above", MARGIN, world)
         for world, cell in evidence.control.items()
@@ -165,7 +165,7 @@ def control_dd(evidence: NetworkEvidence) -> list[ClaimQuestion]:
 
 
 def distance(evidence: NetworkEvidence) -> list[ClaimQuestion]:
-    """Copies of period 100 with replay and Adam, against the same learner without the term."""
+    """Return questions on copies of period 100 with replay and Adam, against the learner without the term."""
     cells = {problem: cell for (problem, *way), cell in evidence.prediction.items() if way == ["replay", "adam"]}
     return [
         ratio(cell, dd_name(base, 100), base, "above", MARGIN, problem)

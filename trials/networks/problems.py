@@ -13,13 +13,13 @@ from gradient_dd.tasks import Task, baird, collision, random_walk
 from trials.networks.environments import MOUNTAIN_CAR, many_steps
 from trials.networks.lanes import LaneMeasure, Streams
 
-SEED = 9127  # of all streams
+SEED = 9127  # seed of all streams
 CAR_DISCOUNT, CAR_LONGEST, CAR_STATES, CAR_ROLLOUTS = 0.99, 500, 60, 200
 
 
 @dataclass(frozen=True)
 class NetworkProblem:
-    """A problem: its name in tables, how its streams are drawn, its measure, and where TD is known to diverge."""
+    """A problem: its name in tables, the source of its streams, its measure, and whether TD is known to diverge."""
 
     name: str
     words: str
@@ -30,7 +30,7 @@ class NetworkProblem:
 
 
 def task_streams(task: Task, X: Array, steps: int, runs: range) -> Streams:
-    """Return the same trajectories of a task that every engine sees, one for each run, with inputs X (states, d)."""
+    """Return the trajectories that every engine draws for a task, one per run, with inputs X (states, d)."""
     outcome, column = task.outcomes, task.transitions
     taken = np.stack([OutcomeSampler(task, seed=SEED, run=run).take(steps) for run in runs])
     ends = task.terminal[outcome.next_state]
@@ -45,7 +45,7 @@ def task_streams(task: Task, X: Array, steps: int, runs: range) -> Streams:
 
 
 def task_measure(task: Task, X: Array) -> LaneMeasure:
-    """Return RMSVE: every state with its true value, weighted by its visits."""
+    """Return the RMSVE: the true value of every state, weighted by its visits."""
     return LaneMeasure(X, np.asarray(task.true_values), np.asarray(task.visits))
 
 
@@ -67,7 +67,7 @@ def position(n: int) -> Array:
 
 
 def tilted(task: Task) -> Task:
-    """Return a walk whose target policy goes right with 0.65; behaviour stays even."""
+    """Return a walk whose target policy goes right with probability 0.65; the behaviour policy is unchanged."""
     target = np.array(task.target)
     target[:] = [0.35, 0.65]
     return replace(task, target=target)
@@ -83,7 +83,7 @@ class CarLog(NamedTuple):
 
 
 def car_policy(velocity: Array) -> Array:
-    """Return the target policy (n, 3): push along the velocity with 0.9, anything with the rest."""
+    """Return the target policy (n, 3): push along the velocity with probability 0.9, else a random action."""
     probabilities = np.full((len(velocity), 3), 0.1 / 3)
     probabilities[np.arange(len(velocity)), np.where(velocity < 0, 0, 2)] += 0.9
     return probabilities
@@ -95,7 +95,7 @@ def car_inputs(state: Array) -> Array:
 
 
 def car_log(steps: int, runs: range) -> CarLog:
-    """Return the log of every run, side by side: behaviour is half the target policy and half uniform."""
+    """Return the logs of all runs as arrays; the behaviour policy is half the target policy and half uniform."""
     rng = np.random.default_rng([SEED, runs.start, len(runs)])
     n, found = len(runs), []
     state = np.stack([rng.uniform(-0.6, -0.4, n), np.zeros(n)], axis=1)
@@ -115,7 +115,7 @@ def car_log(steps: int, runs: range) -> CarLog:
 
 
 def car_streams(steps: int, runs: range) -> Streams:
-    """Return the logs as streams; rewards of −0.01 a step keep values in [−1, 0]."""
+    """Return the logs as streams; rewards of −0.01 per step keep values in [−1, 0]."""
     log = car_log(steps, runs)
     discount = np.where(log.ended, 0.0, CAR_DISCOUNT)
     return Streams(car_inputs(log.s), np.full(log.rho.shape, -0.01), discount, car_inputs(log.s_next), log.rho)

@@ -2,7 +2,7 @@
 
 There are three states in a ring; each stays or moves on with probability ½. There are no rewards, and γ = 0.9. The
 values of the three states spiral around the origin, V = (a cos(ω w) − b sin(ω w)) e^{ε w}, and approach 0 only as
-w → −∞. To every rule the spiral is a network; only `values` differs. The constants are those of Maei et al. (2009).
+w → −∞. For every rule the spiral is a network; only `values` differs. Maei et al. (2009) give the constants.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from trials.networks.lanes import Lane, LaneMeasure, Streams, run_lanes
 
 OMEGA, GROWTH, DISCOUNT = 0.75**0.5, 0.05, 0.9
 A = np.array([100.0, -70.0, -30.0])
-B = -np.array([[1.0, 0.5, 1.5], [1.5, 1.0, 0.5], [0.5, 1.5, 1.0]]) @ A / OMEGA  # so that V turns as the ring does
+B = -np.array([[1.0, 0.5, 1.5], [1.5, 1.0, 0.5], [0.5, 1.5, 1.0]]) @ A / OMEGA  # so that V rotates with the ring
 ALPHAS, ZETAS = (1e-6, 3e-6, 1e-5), (1.0, 4.0, 16.0)  # ‖∇V‖² is about 7,000 at first
 UPDATES = 20_000
 LEARNERS_HERE = {"TD": ("td", False), "GTD2": ("gtd2", False), "TDC": ("tdc", False)} | {
@@ -28,7 +28,7 @@ LEARNERS_HERE = {"TD": ("td", False), "GTD2": ("gtd2", False), "TDC": ("tdc", Fa
 
 @dataclass(frozen=True)
 class Spiral(Network):
-    """The spiral as a network of one weight; its input says which of the three states it is."""
+    """The spiral as a network with one weight; its input is the one-hot state."""
 
     inputs: int = 3
     hidden: tuple[int, ...] = ()
@@ -52,9 +52,9 @@ class Spiral(Network):
 
 
 def all_outcomes() -> Streams:
-    """Return the six outcomes of the ring, all as likely: a batch of them makes the mean update, exactly."""
+    """Return the six equally likely outcomes of the ring: a batch of all six gives the exact mean update."""
     state = np.repeat(np.arange(3), 2)
-    after = np.where(np.arange(6) % 2, state - 1, state) % 3  # it stays, or goes backwards
+    after = np.where(np.arange(6) % 2, state - 1, state) % 3  # it stays or moves backwards
     none = np.zeros((1, 6))
     return Streams(np.eye(3)[state][None], none, none + DISCOUNT, np.eye(3)[after][None], none + 1.0)
 

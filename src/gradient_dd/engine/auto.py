@@ -1,18 +1,18 @@
-"""`AutoLearner`: what it knows, sums over transitions from which the TD equations are solved.
+"""The state of `AutoLearner`: sums over transitions, from which it solves the TD equations.
 
-With δ₀ the TD error of the initial weights, z features, and d = z − γz', z' being those of the next state, the sums are
+With δ₀ the TD error of the initial weights, z and z' the features of both states, and d = z − γz', the sums are
 
     A = Σ ρ z dᵀ    b = Σ ρ δ₀ z    c = Σ z²    S = Σ ρ² d dᵀ    e = Σ ρ² δ₀ d    Σ ρ² δ₀²
 
-in which step s counts s times, so that what is old and may have changed counts less. `stream/shrinkage.py` makes v and
-a share k of them, every now and then: what is predicted is the value of the initial weights plus k z·v.
+where step s has weight s, so that old and possibly outdated steps count less. From time to time,
+`stream/shrinkage.py` computes v and a share k from the sums; predictions are the initial values plus k z·v.
 
-Least squares: z is x itself, so that a step costs O(non-zeros²). Rungs: with many features, z has three numbers. TD at
-two step sizes and GTD2 at one run side by side; z_k is the average of rung k over the run so far, less the initial
-weights, times x. Nothing is judged on what it has learnt from, because the averages are those of before the step.
+Least squares: z is x, so a step costs O(non-zeros²). Rungs, for many features: z has three numbers. TD at two step
+sizes and GTD2 at one step size run in parallel, and z_k is x times the average weights of rung k, relative to the
+initial weights. Averages exclude the current step, so no rung is evaluated on a transition that it has learnt from.
 
-An average over the run so far costs O(non-zeros) a step: with weights s for w_s it is w − u / (t(t + 1)/2), where u is
-the sum of all changes of w, each times the weights before it.
+Averaging costs O(non-zeros) per step: with weight s for w_s the average is w − u / (t(t + 1)/2), where u is the sum of
+all changes of w, each times the sum of the earlier weights s.
 """
 
 from typing import Any, NamedTuple
@@ -22,32 +22,32 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.single import aligned
 
-# Multiples of the unit of step sizes: two rungs of TD, one of GTD2. What a feature needs for them is one cache line.
+# Step sizes in multiples of the unit: two rungs of TD, one of GTD2. The numbers of a feature fill one cache line.
 MULTIPLES = np.array([1.5, 0.25, 0.4])
 RUNGS, FIRST_GTD2 = len(MULTIPLES), 2
-UNIT = 0.3  # of step sizes, over the mean of max(1, ρ) ‖x‖², where no alpha is given
-ZETA = 0.25  # ratio of the two step sizes of GTD2, which stands a larger step than TD and then wants a slow η
+UNIT = 0.3  # unit of step sizes times the mean of max(1, ρ) ‖x‖², if no alpha is given
+ZETA = 0.25  # β/α of GTD2, which tolerates a larger α than TD and then needs a slow η
 BURST, BLOCK = 16.0, 50  # a rung has diverged if its squared TD errors in a block exceed BURST × the initial ones
-SLOWER = 0.25  # times the step size of a rung that starts again
-CLIP = 5.0  # in a window |ρδ| counts up to so many times its mean since the last reset: one large reward is no change
-AHEAD = 6  # rows by which the memory of sparse features is fetched ahead
-FAR = 1e60  # no number beyond it is learnt from: squares of such numbers and sums of these are still finite
+SLOWER = 0.25  # factor of a rung's step size when it restarts
+CLIP = 5.0  # limit of |ρδ| in a window, in means since the last reset: one large reward is no change
+AHEAD = 6  # number of rows by which memory of sparse features is prefetched
+FAR = 1e60  # largest number to learn from, so that squares and their sums stay finite
 
-# Columns of the memory of a feature: its first weight; of every rung the difference of w from it, and u; η of GTD2.
+# Memory columns of a feature: its initial weight; each rung's difference of w from it, and u; η of GTD2.
 FIRST, D, U, ETA = 0, 1, 1 + RUNGS, 1 + 2 * RUNGS
 COLUMNS = ETA + 1
 
 
 class NumberPlaces(NamedTuple):
-    """Where each of the numbers stands that change with every step."""
+    """Positions of the numbers in `AutoState.numbers`."""
 
     age: int  # steps since the last reset
-    steps: int  # steps in all
-    stop: int  # age at which steps stop
-    next: int  # age of the next reading
-    resets: int  # how many there were
-    share: int  # of the last solution
-    residual: int  # of the last solution
+    steps: int  # total steps
+    stop: int  # age at which `advance` returns
+    next: int  # age at which the equations are solved next
+    resets: int  # number of resets
+    share: int  # k of the last solution
+    residual: int  # residual of the last solution
     weights: int  # sum of the weights in A, b, c, S, e and first
     norms: int  # Σ max(1, ρ) ‖x‖²
     squares: int  # Σ (ρδ₀)²
@@ -55,10 +55,10 @@ class NumberPlaces(NamedTuple):
     block_end: int  # age at which the block of rungs ends
     first_block: int  # Σ (ρδ₀)² in that block
     first: int  # Σ ρ²δ₀² with these weights
-    errors: int  # Σ |ρδ| of what is read out
+    errors: int  # Σ |ρδ| of predictions
     window_begin: int  # age at which the window began
     window_squares: int  # Σ (ρδ)² in it, clipped
-    windows: int  # how many windows have ended
+    windows: int  # number of finished windows
     windows_sum: int  # sum of their Σ (ρδ)²
     windows_squares: int  # sum of the squares of these
 
@@ -67,13 +67,13 @@ AT = NumberPlaces(*range(len(NumberPlaces._fields)))
 
 
 class AutoState(NamedTuple):
-    """All that an `AutoLearner` knows. Changed in place.
+    """The state of an `AutoLearner`, which changes in place.
 
-    memory   (p, COLUMNS) of every feature, for rungs; (p, 1), the initial weights, for least squares
-    A, S     (k, k) the sums; k is p, or how many rungs
-    vectors  (5, k) the sums b and c, v that they were solved to last, Σ ρδz of the present window, and the sum e
+    memory   for rungs (p, COLUMNS); for least squares (p, 1), the initial weights
+    A, S     (k, k) the sums; k is p, or the number of rungs
+    vectors  (5, k) the sums b and c, the last solution v, Σ ρδz of the current window, and the sum e
     numbers  (20,) see NumberPlaces
-    rungs    (2, rungs) multiples of the unit of step sizes, and Σ (ρδ)² of the present block; (2, 0) for least squares
+    rungs    (2, rungs) step sizes in multiples of the unit, and Σ (ρδ)² of the current block; (2, 0) for least squares
     """
 
     memory: Array
@@ -85,7 +85,7 @@ class AutoState(NamedTuple):
 
     @classmethod
     def begin(cls, first: Array, quadratic: bool) -> "AutoState":
-        """Return what a learner knows that begins at weights (p,)."""
+        """Return the initial state for initial weights (p,)."""
         memory, k = aligned((len(first), 1 if quadratic else COLUMNS)), len(first) if quadratic else RUNGS
         numbers, rungs = np.zeros(len(AT)), np.zeros((2, 0 if quadratic else RUNGS))
         memory[:, FIRST] = first
@@ -95,7 +95,7 @@ class AutoState(NamedTuple):
         return cls(memory, np.zeros((k, k)), np.zeros((k, k)), np.zeros((5, k)), numbers, rungs)
 
     def forget(self) -> None:
-        """Forget all sums and averages. The initial weights stay, and so do the weights and step sizes of rungs."""
+        """Reset the equations, averages and windows; keep weights, step sizes, and total norms and squared errors."""
         lasting = self.numbers[[AT.steps, AT.norms, AT.squares, AT.fourths]]
         resets = self.numbers[AT.resets] + 1.0
         for array in (self.A, self.S, self.vectors, self.numbers, self.rungs[1], self.memory[:, U:ETA]):
@@ -104,7 +104,7 @@ class AutoState(NamedTuple):
         self.numbers[[AT.resets, AT.next, AT.stop]] = resets, 1.0, 1.0
 
     def read_out(self, where: Any = slice(None)) -> Array:
-        """Return the weights at these features, or at all."""
+        """Return the weights of some features, by default of all."""
         memory, part = self.memory[where], self.numbers[AT.share] * self.vectors[2]
         if not self.rungs.size:
             return np.asarray(memory[:, FIRST] + part[where])
@@ -113,13 +113,13 @@ class AutoState(NamedTuple):
         return np.asarray(memory[:, FIRST] + averages @ part)
 
     def advance(self, alpha: float, x: Any, x_next: Any, columns: tuple[Array, ...], deltas: Array, begin: int) -> int:
-        """Make steps from row `begin` on until it is time to look at the sums, and return how many.
+        """Learn from rows, starting at `begin`, until the age reaches `stop`, and return their number.
 
-        Fewer are made too where a number is beyond FAR.
+        A number beyond FAR also stops it.
 
-        alpha      the unit of step sizes; 0 to take it from the data
+        alpha      the unit of step sizes; 0 derives it from the data
         x, x_next  in the order of `FeatureRows`
-        columns    reward, discount and rho, (n,) each;  deltas  (n,) is filled with the TD errors of what is read out
+        columns    reward, discount and rho, (n,) each;  deltas  (n,) receives the TD errors of predictions
         """
         from gradient_dd.engine.kernels.auto import steps
 
@@ -127,6 +127,6 @@ class AutoState(NamedTuple):
 
 
 def kernel_rows(rows: Any) -> tuple[Any, ...]:
-    """Return begin, width, indices and values of rows as in `FeatureRows`, and whether all are known to be near."""
+    """Return begin, width, indices and values of rows as in `FeatureRows`, and whether none is beyond FAR."""
     begin, width, indices, values, largest = rows
     return begin, int(width), indices.astype(np.int64, copy=False), values, bool(largest <= FAR)

@@ -1,4 +1,4 @@
-"""Estimates the propensities of logs that do not record them.
+"""Estimated propensities for logs that do not record them.
 
 Uses counts if the features are a table, otherwise multinomial logistic regression of the action on the features of the
 state, with a small ridge. All values depend on the estimate: `gradient`, `direction` and `pulls` turn the derivative of
@@ -16,7 +16,7 @@ from gradient_dd.arrays import Array, Integers
 from gradient_dd.evaluation.maps import FeatureMap
 from gradient_dd.evaluation.pieces import Piece
 
-RIDGE = 1e-4  # of the regression, relative to the number of rows
+RIDGE = 1e-4  # ridge of the regression, relative to the number of rows
 SMALLEST = 1e-3  # smaller probabilities are raised to this: their ratios would be mostly noise
 
 
@@ -54,7 +54,7 @@ class Behaviour:
         return softmax((X / self.scale) @ self.theta)
 
     def _regress(self, X: Array, action: Integers) -> None:
-        """Fit theta (p, actions), and the second derivative of the loss of all rows, (p actions, p actions)."""
+        """Fit theta (p, actions), and compute the second derivative of the total loss, (p actions, p actions)."""
         hot, n, p = np.eye(self.actions)[action], len(action), X.shape[1]
 
         def loss(flat: Array) -> tuple[float, Array]:
@@ -87,7 +87,7 @@ class Behaviour:
         return np.stack([(scores * one[:, None]).T @ X for one in slope.T], axis=-1)
 
     def direction(self, gradient: Array) -> Array:
-        """Return how much a row in each direction of θ changes the estimate."""
+        """Return gradient / curvature, the influence on the estimate per unit of a row's ∂ log μ(a|s) / ∂θ."""
         if self.map.table:
             here, total = gradient.sum(axis=1), self.counts.sum(axis=1)
             own = gradient / np.maximum(self.counts, 1.0)[:, :, None]
@@ -117,7 +117,7 @@ def softmax(scores: Array) -> Array:
 
 
 def calibration(chances: Array, action: Integers) -> tuple[float, float]:
-    """Return the mean and largest difference of predicted (n, actions) and actual shares, over bins of equal size."""
+    """Return the mean and largest difference between predicted (n, actions) and actual shares, over ten equal bins."""
     predicted, happened = chances.ravel(), np.eye(chances.shape[1])[action].ravel()
     parts = np.array_split(np.argsort(predicted, kind="stable"), 10)
     gaps = [abs(float(predicted[part].mean() - happened[part].mean())) for part in parts if len(part)]

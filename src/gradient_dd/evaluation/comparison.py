@@ -32,7 +32,7 @@ from gradient_dd.evaluation.row_findings import row_evidence
 from gradient_dd.evaluation.value import PolicyValue, blend, error_of
 from gradient_dd.studies.intervals import Bounds, student_factor
 
-DRAWS, MOST_UNITS = 2000, 400  # of the multiplier bootstrap; units over which it sums influences
+DRAWS, MOST_UNITS = 2000, 400  # of the multiplier bootstrap: draws, and the largest number of units
 CLOSE = 0.01  # relative to the range of the values of all policies: smaller differences are not ranked
 
 
@@ -58,7 +58,7 @@ class Gap(NamedTuple):
     """The difference between the values of two policies, with its interval.
 
     sure    the interval of the blend alone, the most precise estimate
-    reach   half-width due to chance, which more episodes reduce;  hidden  how much less other features give
+    reach   half-width due to chance, which more episodes reduce;  hidden  largest reduction by other features
     """
 
     apart: float
@@ -73,7 +73,7 @@ class Gap(NamedTuple):
 class PolicyQuestion:
     """The policies for one signal and one discount; the first is the baseline, the logging policy.
 
-    bounds  smallest and largest possible value;  episodes  of the log
+    bounds  smallest and largest possible value;  episodes  number of episodes in the log
     """
 
     reward: str
@@ -112,7 +112,7 @@ class PolicyQuestion:
         return max(single, float(np.quantile(largest, self.confidence)) * single / normal)
 
     def gap(self, first: Judged, second: Judged) -> Gap:
-        """Return how much larger the value of the first policy is."""
+        """Return the difference between the values of two policies, first minus second, with its interval."""
         one, two = first.found, second.found
         if one is two:
             return Gap(0.0, 0.0, 0.0, Bounds(0.0, 0.0), 0.0, 0.0)
@@ -140,7 +140,7 @@ class PolicyQuestion:
 
     @cached_property
     def followed(self) -> Judged:
-        """The policy to deploy: the largest value among those significantly better than the baseline, else it."""
+        """The policy to deploy: the best one significantly better than the baseline by the blend, else the baseline."""
         sure = (one for one in self.usable if self.gap(one, self.baseline).sure.low > 0)
         return next(sure, self.baseline)
 
@@ -187,7 +187,7 @@ class PolicyQuestion:
         return f"Deploy {followed.name!r}: {words}.{unsure}{rest}{care}{larger}"
 
     def more_episodes(self, gap: Gap) -> str:
-        """Return how many more episodes a difference of this size needs; nothing if they are too many."""
+        """Return a sentence on how many more episodes would show this difference; empty if too many or unknown."""
         if gap.apart <= max(gap.hidden, 0.0):
             return ""
         times = (gap.reach / (gap.apart - gap.hidden)) ** 2
@@ -273,13 +273,13 @@ class PolicyComparison:
 
     @property
     def ties(self) -> list[str]:
-        """The names of the policies not significantly different from the best for the first question, with it."""
+        """The names of the best policy for the first question and of all that do not differ significantly from it."""
         first = self.questions[0]
         return [one.name for one in first.usable if one is first.usable[0] or first.is_near(first.usable[0], one)]
 
     @property
     def deploy(self) -> str:
-        """The policy to deploy for the first question: the best one better than the baseline, else the baseline."""
+        """The policy to deploy for the first question: the best significantly better one, else the baseline."""
         return self.questions[0].followed.name
 
     @property

@@ -101,7 +101,7 @@ def time_limit_of(sample: Piece) -> tuple[int, float] | None:
 
 
 def knows_time(data: LogData) -> bool:
-    """Return whether the features contain the time since the start of the episode: a fixed horizon is then an end."""
+    """Return whether the features contain the time since the episode's start, so that a time limit is a termination."""
     part = data.first.part(slice(LOOKED_AT))
     X = data.maps[0].matrix(part.seen)
     X = X.toarray() if sparse.issparse(X) and X.shape[1] <= 1000 else X
@@ -109,7 +109,7 @@ def knows_time(data: LogData) -> bool:
 
 
 def in_order(sample: Piece) -> tuple[int, int, int]:
-    """Return how many successive rows there are, and in how many of them the states follow forward and backward."""
+    """Return the number of pairs of successive rows, and of pairs whose states match forward and backward."""
     follows = (np.diff(sample.episode) == 0) & (sample.step[1:] < HOLE)
     forward = follows & (sample.after[:-1] == sample.seen[1:]).all(axis=1)
     backward = follows & (sample.seen[:-1] == sample.after[1:]).all(axis=1)
@@ -117,7 +117,7 @@ def in_order(sample: Piece) -> tuple[int, int, int]:
 
 
 def leaks_of(sample: Piece) -> list[tuple[int, float]]:
-    """Return columns that predict the return of the rest of the episode better than the others can, and how well."""
+    """Return columns that predict the rest of the return better than all others, and the share only they explain."""
     part = sample.part(slice(LOOKED_AT))
     returns, weight = returns_of(part, np.zeros(len(part)))
     known, x = weight == 0, part.seen
@@ -130,7 +130,7 @@ def leaks_of(sample: Piece) -> list[tuple[int, float]]:
     inverse = np.linalg.inv(Z.T @ Z + 1e-9 * len(Z) * np.eye(Z.shape[1]))
     w = inverse @ (Z.T @ y)
     total, full = float((y**2).sum()), float(((y - Z @ w) ** 2).sum())
-    without = full + w**2 / np.diag(inverse)  # unexplained by all columns except one
+    without = full + w**2 / np.diag(inverse)  # unexplained if one column is omitted
     varied = [len(np.unique(column)) >= 10 for column in x.T]  # a quantity, not a category
     told = np.flatnonzero(varied & (without > 0.1 * total) & (full < 0.2 * without))
     return [(int(j), float(1 - full / without[j])) for j in told]

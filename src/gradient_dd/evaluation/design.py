@@ -52,7 +52,7 @@ class Design(NamedTuple):
         return max(2048, PIECE_NUMBERS // (8 * (self.actions + 2) if self.form == TABLE else self.q))
 
     def with_shared(self, U: Array) -> Array:
-        """Return features of actions with a column for the shared block."""
+        """Return features of actions, with an extra column if there is a shared block."""
         return np.column_stack([U, U.sum(axis=1)]) if self.shared else U
 
     def times(self, X: Any, U: Array, W: Array) -> Array:
@@ -180,7 +180,7 @@ class Solution(NamedTuple):
 
 
 def no_equations(design: Design, groups: int) -> Any:
-    """Return the matrix A of all groups without rows."""
+    """Return the matrix A of all groups before any row is added."""
     q = design.q
     return sparse.csr_matrix((groups * q, q)) if design.form == TABLE else np.zeros((groups, q, q))
 

@@ -120,7 +120,7 @@ def evaluate(
 ) -> Evaluation:
     """Return the value of `target` from a log of `behaviour` in an environment: `collect`, then `evaluate_log`.
 
-    target       the target policy, in the form of `behaviour`
+    target       the target policy, in the same form as `behaviour`
     behaviour    the behaviour policy; default: `target`
     features     as for `evaluate_log`; a function gets one observation of the environment
     out          a folder that keeps the log, so that an interrupted collection can continue
@@ -149,7 +149,7 @@ def evaluate(
 
 
 class Observed(Features):
-    """Applies a feature map of an environment's observations to the columns of a log."""
+    """A feature map of an environment's observations, applied to the columns of a log."""
 
     kind = "observed"
 
@@ -210,10 +210,10 @@ def policy_in(place: EnvironmentBatch, name: str, given: Any) -> Policy:
 def one_round(
     place: EnvironmentBatch, behaviour: Policy, seed: int, rng: np.random.Generator, most: int, episodes: int = 0
 ) -> Log:
-    """Return the transitions of one round as columns, at most `most`, one copy of the environment after the other.
+    """Return at most `most` transitions of one round as columns, ordered by copy of the environment.
 
-    A single environment ends a round at the end of an episode, if that takes at most half of `most`. Unfinished
-    episodes are cut, and their numbers start at `episodes`.
+    A round of a single environment stops at the end of an episode once it has half of `most` transitions. Unfinished
+    episodes are cut. Episodes are numbered from `episodes`.
     """
     space, copies = place.observations, place.copies
     seen = reset_by(place, seed=seed)
@@ -272,7 +272,7 @@ def reset_by(place: EnvironmentBatch, **options: Any) -> Array:
 
 
 def column_of(what: str, values: Any, place: EnvironmentBatch, flag: bool = False) -> Any:
-    """Return a checked result of a step for each copy, (copies,): numbers, or whether it is true."""
+    """Return a checked result of a step, (copies,): numbers, or booleans if `flag`."""
     found, rule = array_of(values), "be true or false" if flag else "be one finite number"
     right = found.shape == (place.copies,) if place.mode else found.size == 1
     right &= found.dtype.kind in ("biu" if flag else "biuf") and bool(np.isfinite(found).all())
@@ -306,7 +306,7 @@ def parts_of_space(space: Any) -> list[tuple[Any, Any]]:
 
 
 def width_of(space: Any) -> int:
-    """Return how many numbers an observation of a space has."""
+    """Return the length of a flat observation of a space."""
     parts = parts_of_space(space)
     return sum(width_of(part) for _, part in parts) if parts else int(np.prod(space.shape, dtype=int))
 

@@ -1,7 +1,7 @@
 """`gdd.evaluate_log` and `gdd.compare`: the value of a policy from a log, and which of several policies to deploy.
 
-`evaluate_log` also answers questions. A question is the case of a single action: its cumulants, discounts and ratios
-replace those of the log, and its episodes restart after each of its ends and each gap in which it is not asked.
+`evaluate_log` also answers questions. A question has a single action: its cumulants, discounts and ratios replace the
+log's, and a new episode starts after each end of the question and after each gap in which it is not asked.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -116,7 +116,7 @@ def evaluate_log(
                discount and target
     dask       address of a Dask cluster whose workers sum the files of a large folder, or "local"; the bits are the
                same as without
-    progress   whether to show progress on stderr; or a function of the work done and the total, 0 as long as it is
+    progress   whether to show progress on stderr; or a function of the work done and the total, which is 0 while it is
                unknown
 
     >>> import numpy as np
@@ -169,7 +169,7 @@ def compare(
 ) -> PolicyComparison:
     """Return the value of several policies, their differences to the logging policy, and a recommendation.
 
-    log        as `evaluate_log` takes it
+    log        as in `evaluate_log`
     targets    policies by name. A policy is a function of observations that returns probabilities (n, actions); a table
                (states, actions); a classifier with `predict_proba` whose classes are the actions; the name of a column
                with the probabilities of the actions taken; or the common prefix of columns with the probabilities of
@@ -208,7 +208,7 @@ def compare(
 
 
 def checked_confidence(confidence: float) -> float:
-    """Return the confidence level of the intervals."""
+    """Return a confidence level after checking its range."""
     return number("'confidence'", "be above 0 and below 1", confidence, low=1e-6, high=1 - 1e-6)
 
 

@@ -67,7 +67,7 @@ class TargetPolicy:
              probabilities of all actions
     decode   returns observations as in the log, with their texts
     actions  of the log; None if it has no action column;  columns  carried by the rows
-    by_ratio  whether only ratios are known, which is the case of a single action
+    by_ratio  whether only ratios are known; the policy is then treated as a single action
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class TargetPolicy:
         return Choices(here, there, here[np.arange(n), piece.taken] / behaviour if self.actions.named else None)
 
     def _ratios(self, piece: Piece, behaviour: Array) -> Array:
-        """Return the ratio of each row, (n,), of a policy that gives probabilities of the actions taken alone."""
+        """Return the ratio of each row, (n,), of a policy that gives only probabilities of the actions taken."""
         if self.given is None:
             return np.ones(len(piece)) if self.logging else piece.rho
         if self._column is not None:
@@ -220,7 +220,7 @@ class LogData:
         self.policies = [self._policy(name, given, (*held, *carried), first) for name, given in targets.items()]
         needs = next((one for one in self.policies if one.by_ratio and not one.logging and not one.own), None)
         if needs is not None and found.behaviour_probability is None:
-            what = f"With the policy {needs.name!r}, which gives probabilities of the actions taken alone, a column "
+            what = f"With the policy {needs.name!r}, which gives only probabilities of the actions taken, a column "
             raise missing(f"{what}of the role 'behaviour_probability'", "behaviour_probability", names)
         self.rows = EvaluationRows(self.reader, signals=max(1, len(signals)), seed=seed, workers=workers, told=told)
         self._describe(features, seed)
@@ -239,14 +239,14 @@ class LogData:
             given = given_map(self.reader, "raw" if plain else features, seed)
             self.maps = [given]
             if not (given.table or columns.are_features or too_wide(given.design(actions, self.rows.n))):
-                self.maps += default_maps(self.reader, self.rows, actions)[:RUNNERS_UP]  # to detect poor given ones
+                self.maps += default_maps(self.reader, self.rows, actions)[:RUNNERS_UP]  # to detect poor features
         self.behaviour: Behaviour | None = None
         if by_action and self.actions is not None and self.actions.named and columns.behaviour_probability is None:
             self.behaviour = Behaviour(self.maps[0], self.rows.sample, len(self.actions.names))
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """The columns used, the features, the source of the ratios, and what is unusual about the log, as sentences."""
+        """The columns used, the features, the source of the ratios, and unusual properties of the log, as sentences."""
         columns, others = self.reader.columns, [one for one in self.policies if not one.logging]
         ratios = ""
         if not others:
@@ -304,7 +304,7 @@ class LogData:
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a worker needs."""
+        """Return the state that a worker needs."""
         sample = {name: None for name in ("first", "sampled") if name in self.__dict__}
         return self.__dict__ | sample | {"_known": (None, {})}
 
@@ -339,7 +339,7 @@ class LogData:
         return [part for piece in self.rows.sample for part in parts_of(piece, self.most)]
 
     def sample(self) -> tuple[list[Piece], float]:
-        """Return all pieces of a log in memory, else those of the sample, and their share of all episodes."""
+        """Return all pieces of a log in memory, else the pieces of the sample, and their share of all episodes."""
         if self.rows.kept:
             return list(self.rows.pieces(self.most)), 1.0
         return self.sampled, sum(len(piece.starts) for piece in self.sampled) / self.rows.episodes
@@ -352,9 +352,9 @@ class LogData:
 
 
 def policy_columns(names: list[str], targets: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns of the log that define policies: columns needed in a row alone, and after a step too.
+    """Return the columns that define policies: columns needed only in each row, and columns also needed one step on.
 
-    The probability of the action taken is a column of a row; probabilities of all actions are columns with a prefix.
+    The first are probabilities of the action taken; the others, which share a prefix, are probabilities of all actions.
     """
     texts = [given for given in targets.values() if isinstance(given, str)]
     carried = {name: None for given in texts if given not in names for name in names if name.startswith(given)}

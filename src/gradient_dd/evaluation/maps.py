@@ -177,7 +177,7 @@ def default_maps(reader: LogReader, rows: EvaluationRows, actions: Actions | Non
 
 
 def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMap:
-    """Return a map scaled by a sample, with centres from it: each is the farthest of some rows from all before."""
+    """Return a map scaled by a sample; each centre is the farthest of ten random rows from all earlier centres."""
     shift, scale = sample.mean(axis=0), sample.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     Z = ((sample - shift) / scale)[:, ~plain]
@@ -201,7 +201,7 @@ def fitted_map(sample: Array, plain: Any, degree: int, count: int) -> StandardMa
 def ordered(found: list[FeatureMap], rows: EvaluationRows, actions: Actions | None) -> list[FeatureMap]:
     """Return maps in order of preference: the choice, then the next best predictors of returns."""
     piece = joined(rows.sample).part(slice(CHOICE_ROWS))
-    base = found[-1 if len(found) > 3 else 0]  # V by LSTD with its features of states, beyond cuts
+    base = found[-1 if len(found) > 3 else 0]  # its LSTD values replace the unknown rest of cut returns
     X, X2 = base.matrix(piece.seen), base.matrix(piece.legal_after)
     A = X.T @ (X - piece.discount[:, None] * X2)
     A[np.diag_indices_from(A)] += base.ridge * np.maximum((X**2).sum(axis=0), 1e-300)
@@ -226,7 +226,7 @@ def ordered(found: list[FeatureMap], rows: EvaluationRows, actions: Actions | No
 
 
 def returns_of(piece: Piece, beyond: Array) -> tuple[Array, Array]:
-    """Return the discounted return from each row, with `beyond` (n,) where an episode is cut, and its weight."""
+    """Return the discounted return from each row, with the value `beyond` (n,) after a cut, and that value's weight."""
     found, weight = np.empty(len(piece)), np.empty(len(piece))
     ahead = share = 0.0
     columns = [one.tolist() for one in (piece.signals[:, 0], piece.discount, piece.follows, beyond)]
@@ -241,7 +241,7 @@ def returns_of(piece: Piece, beyond: Array) -> tuple[Array, Array]:
 def held_out_errors(
     one: FeatureMap, piece: Piece, rows: EvaluationRows, actions: Actions | None, returns: Array
 ) -> Array:
-    """Return squared errors of the values of the logging policy, without the group of each row, (n,)."""
+    """Return squared errors (n,) of the logging policy's values, solved without the group of each row."""
     design, U = one.design(actions, rows.n), actions_of(actions, piece)
     X, after = one.matrix(piece.seen), np.minimum(np.arange(len(piece)) + 1, len(piece) - 1)
     found = SortedFeatures(X, X[after], piece.group, U, named_actions(actions, piece))
@@ -272,7 +272,7 @@ def network_map(reader: LogReader, seed: int) -> tuple[Layers, str]:
 
     scaled, _ = reader.feature_map("standard")
     if isinstance(scaled, Categories):
-        raise BadRequestError("features='network' needs observations of numbers, and this log has text. Use 'table'.")
+        raise BadRequestError("features='network' needs numeric observations, but the log contains text. Use 'table'.")
     assert isinstance(scaled, Columns)
     parts, rows = [], 0
     for table in reader.tables():

@@ -33,7 +33,7 @@ AUTO_GROUPS = 8
 def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float) -> Iterator[list[PolicyValue]]:
     """Yield the values of policies: for each policy a list with one value per signal.
 
-    A long log chooses among the maps by its sample, and only the choice is computed from all rows.
+    The map for a long log is chosen on its sample, and only this map is evaluated on all rows.
     """
     actions, n = data.actions, data.rows.n
     largest = max(one.design(actions, n).q for one in data.maps)
@@ -62,7 +62,7 @@ def values_of(data: LogData, policies: Sequence[TargetPolicy], confidence: float
 
 
 def later_passes(data: LogData, runs: list[Run]) -> list[Sums]:
-    """Make the passes for slopes and influences, from given solutions, and return the sums of the last one."""
+    """Run the passes for slopes and influences, given the solutions, and return the sums of the last pass."""
     following = [run for run in runs if run.followed]
     sample, share = data.sample()
     for run, sums in zip(following, sums_of(following, "slopes", sample), strict=True):
@@ -115,7 +115,7 @@ def learnt_weights(
     if rule.natural:
         raise bad_request("'learner'", "be a learner with linear cost per step", rule.name)
     run = Run(data, policy, data.maps[0])
-    if "alpha" not in parameters:  # a tenth of the inverse of the mean of |φ|²
+    if "alpha" not in parameters:  # 0.1 / mean of |φ|²
         _, phi, *_ = next(batches(run))
         parameters = {"alpha": 0.1 / max(float(phi.multiply(phi).sum() / phi.shape[0]), 1e-300), **parameters}
     rule.setting(**parameters).rule.check_known("The evaluation of logs", PLAIN_SIGNALS, PLAIN_MOVES)
@@ -140,9 +140,9 @@ def learnt_weights(
 def by_learner(
     data: LogData, found: PolicyValue, learner: str | Rule, parameters: dict[str, Any]
 ) -> tuple[PolicyValue, list[Finding], str]:
-    """Return a value with the weights of a learner instead of LSTD-Q, findings on it, and the learner's description.
+    """Return the value from a learner's weights instead of LSTD-Q's, findings on it, and the learner's description.
 
-    The interval is the interval of LSTD-Q, widened to include the new value.
+    LSTD-Q's interval is kept, and widened if it does not include the new value.
     """
     w, diverged, words = learnt_weights(data, found.policy, learner, parameters)
     value = float(np.clip(float(found.start @ w), *data.rows.bounds(0)))

@@ -61,7 +61,7 @@ class Piece:
 
     @property
     def legal_after(self) -> Array:
-        """(n, d) the next observations; after an end, where any legal observation is fine, the observation."""
+        """(n, d) the next observations; after an end, the current observation as a legal placeholder."""
         return np.where(self.ended[:, None], self.seen, self.after)
 
     @cached_property
@@ -76,7 +76,7 @@ class Piece:
 
     @cached_property
     def spans(self) -> tuple[Integers, Integers]:
-        """The first row of each episode, and how many rows it has."""
+        """The first row and the number of rows of each episode."""
         first = np.flatnonzero(np.diff(self.episode, prepend=self.episode[:1] - 1))
         return first, np.diff([*first, len(self)])
 
@@ -92,7 +92,7 @@ class Piece:
 
 
 def numbered(pieces: Iterable[Piece], first_episode: int = 0) -> Iterator[Piece]:
-    """Yield pieces with numbered episodes and steps; `episode` has names before, and `step` has row numbers."""
+    """Yield pieces with numbered episodes and steps; in the input, `episode` has names and `step` has row numbers."""
     name, last, row, before = -1, first_episode - 1, -2, np.int64(0)
     for piece in pieces:
         begins = np.diff(piece.episode, prepend=name) != 0
@@ -125,7 +125,7 @@ class RatioProducts(NamedTuple):
     """Products along the episodes of a piece.
 
     product   (n,) R_t;  discount  (n,) D_t
-    last      the last row of each episode that the products reach;  lengths  how many rows they reach
+    last      the last row of each episode within the limit of steps;  lengths  the number of its rows within it
     """
 
     product: Array

@@ -56,7 +56,7 @@ class SampledChoices(NamedTuple):
 
 
 def sampled_choices(data: LogData, policy: TargetPolicy) -> SampledChoices:
-    """Return what a policy does on the sample of a log."""
+    """Return the choices of a policy on the sample of a log."""
     pieces, parts = data.sampled, []
     skipped, untried = sum(int((~piece.ended).sum()) for piece in pieces) - VISITS, 0.0
     occurs = np.ones(1 if data.actions is None else data.actions.n_features, bool)
@@ -95,7 +95,7 @@ def policy_findings(
 def never_tried(support: Support, X: Any, U: Array) -> Array:
     """Return the probability of actions that the log never takes in each state, beyond chance, (n,).
 
-    Chance explains a cell without data, unless even a fifth of the policy's rate makes it very unlikely.
+    A cell without data counts only if that is very unlikely even at a fifth of the policy's rate.
     """
     counts = support.counts[cells(X)]
     unlikely = (1 - 0.2 * U) ** counts.sum(axis=1, keepdims=True) < 1e-3

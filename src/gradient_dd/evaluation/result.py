@@ -30,7 +30,7 @@ from gradient_dd.studies.intervals import Bounds, Interval, student_factor
 if TYPE_CHECKING:
     from gradient_dd.evaluation.comparison import PolicyQuestion
 
-OUTSIDE = 1e-6  # tolerated share of |x|² in such directions
+OUTSIDE = 1e-6  # tolerated share of |x|² in directions without data
 ALONE = 0.5  # leverage above which a point has no similar data
 MOST_ASKED = 10_000  # most distinct states whose values are returned
 MOST = 1000  # state-action features, above which only features of states are examined
@@ -360,7 +360,7 @@ def asked_for(at: Any, data: LogData) -> Any:
         states = reader.states()
         if len(states) > MOST_ASKED:
             rule = f"be observations, because the log has more than {MOST_ASKED:,} distinct ones"
-            raise bad_request("'at'", rule, at, "Name some: at=[...], or --at.")
+            raise bad_request("'at'", rule, at, "Pass some observations: at=[...], or --at.")
         return reader.decoded(states)
     rows = as_array("'at'", "be observations, one per row", at, object if reader.words else None)
     single = rows.ndim < 2 and len(reader.columns.observation) == 1

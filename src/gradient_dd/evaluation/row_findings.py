@@ -30,13 +30,13 @@ from gradient_dd.evaluation.rows import mix
 MOST_ROWS = 50_000  # rows examined
 SKETCH = 64  # numbers that represent a state with more features
 FEWEST_ROWS = 200
-SOME = 0.25  # shares of the largest rewards in the squares; their size over a typical reward
-UNIQUE = 0.9  # of the distinct episodes: with this many distinct states none recurs by chance
+SOME = 0.25  # share of the largest rewards in all squared rewards, above which they are reported
+UNIQUE = 0.9  # distinct states per distinct episode, above which no state recurs by chance
 LONGEST_PERIOD = 20  # longest period of missing rows
 SHIFT_BLOCKS = 40  # blocks of rows in order of time
 BLOCKS, FEWEST_BLOCKS, DRAWS = 200, 20, 999
 WIDEST = 64  # features of states and actions, above which projections are used
-MOST_VALUES = 12  # distinct values of a column that are treated separately; rows of a group
+MOST_VALUES = 12  # most actions, and most distinct values of a column, that are treated separately
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def row_evidence(data: LogData) -> list[RowEvidence]:
     words = columns if len(columns) == piece.seen.shape[1] else ()
     if actions is None or actions.n_features <= SKETCH:
         names, taken = actions.names if actions is not None else (), actions_of(actions, piece)
-    else:  # random projections of them
+    else:  # random projections of the actions
         names, taken = (), np.random.default_rng(14).standard_normal((actions.n_features, SKETCH))[piece.taken]
     return [RowEvidence(piece, one, here, there, taken, words, data.reader.texts, names) for one in piece.signals.T]
 
@@ -109,7 +109,7 @@ def heavy_tails(rows: RowEvidence) -> Found:
 
 
 def duplicate_episodes(batch: Piece, reward: Array) -> tuple[float, float] | None:
-    """Return the share of identical episodes, and their pairs beyond chance; None if chance cannot be estimated."""
+    """Return the share of identical episodes, and their excess over chance in standard errors; None if unknown."""
     first, length = batch.spans
     if len(first) < 20:
         return None
@@ -137,7 +137,7 @@ def duplicate_episodes(batch: Piece, reward: Array) -> tuple[float, float] | Non
     _, here, visits = np.unique(state, return_inverse=True, return_counts=True)
     rows = mix(state ^ mix(after_row ^ mix(bits_of(reward))))
     _, both, times = np.unique(rows, return_inverse=True, return_counts=True)
-    by_chance = np.zeros(len(first))  # log probability of what follows the middle, from the frequencies of steps
+    by_chance = np.zeros(len(first))  # log probability of the path after the middle, from the frequencies of steps
     np.add.at(by_chance, episode[~early], np.log(times[both] / visits[here])[~early])
     likely = np.zeros(len(met)) if unique else np.exp(np.bincount(stratum, by_chance) / np.bincount(stratum))
     # a path is at most 100 times as likely among paths of its own length; likely paths met by no other are ignored
@@ -173,7 +173,7 @@ def copied_episodes(rows: RowEvidence) -> Found:
 
 
 class Hole(NamedTuple):
-    """Rows with unusual changes of the state: every `period` rows, by `times`, with this significance."""
+    """Rows at which the state changes unusually: their period, the relative size of changes, and its significance."""
 
     period: int
     times: float
@@ -211,7 +211,7 @@ def links_of(here: Array, there: Array, goes_on: Booleans, episode: Integers) ->
 
 
 def hole_of(away: Array, rows: Integers, lengths: Integers) -> Hole:
-    """Return the period at which states change most significantly; a period of the episodes themselves is ignored."""
+    """Return the period with the most significant changes of state, ignoring periods of the episodes themselves."""
     usual = int(np.median(lengths)) if len(lengths) else 0
     fixed = 0 < usual <= LONGEST_PERIOD and float((lengths == usual).mean()) > 0.5
     total, spread = away.sum(), away.std()
@@ -250,7 +250,7 @@ def missing_rows(rows: RowEvidence) -> Found:
 
 
 def shift_of(described: Array, reward: Array) -> tuple[str, float, float] | None:
-    """Return how much better the row before or after explains the rewards than their own row: its share, its t."""
+    """Return the neighbouring row that explains rewards better, its gain as a share of variance, and its t value."""
     n = len(reward)
     if np.ptp(reward) == 0 or n < 10 * described.shape[1]:
         return None
@@ -295,7 +295,7 @@ def shifted_rewards(rows: RowEvidence) -> Found:
 
 
 class Drift(NamedTuple):
-    """The p-value of the cumulative sums, what changed most, and where in the log.
+    """The p-value of the cumulative sums, the signal that changed most, and the row of the change.
 
     what  "reward", "end" or "state";  rest  (n,) its residuals;  since  the first row after the change
     """
@@ -341,7 +341,7 @@ def drift_of(rows: RowEvidence) -> Drift | None:
 
 
 def products_of(actions: Array, here: Array) -> Array:
-    """Return the products of features of actions and states, (n, k); many are projected, a few rows at a time."""
+    """Return the products of features of actions and states, (n, k); many are projected, and the factors appended."""
     width = actions.shape[1] * here.shape[1]
     most = len(here) if width <= WIDEST else max(1, PIECE_NUMBERS // width)
     pairs = ((actions[at : at + most], here[at : at + most]) for at in range(0, len(here), most))
@@ -351,7 +351,7 @@ def products_of(actions: Array, here: Array) -> Array:
 
 
 def moved_most(rows: RowEvidence, found: Drift) -> tuple[str, float]:
-    """Return the rows whose residuals change most significantly, by action and column value, and the change."""
+    """Return the rows, by action and column value, whose residuals change most significantly, and the change."""
     actions = [(f"after action {name!r}", rows.actions[:, k] == 1) for k, name in enumerate(rows.names[:MOST_VALUES])]
     states: list[tuple[str, Booleans]] = []
     for i, name in enumerate(rows.columns):

@@ -40,12 +40,12 @@ from gradient_dd.studies.intervals import Bounds
 GROUPS = 20
 SAMPLE_ROWS = 200_000  # rows used to choose features and to check the rows
 BLAS = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads64_")
-STRETCHES = 200  # of a log with few episodes
+STRETCHES = 200  # number of stretches of a log with few episodes
 SMALLEST_PIECE = 2048  # rows: an episode is cut only after more steps than ratios ever cover
 KEPT_NUMBERS = 32_000_000  # entries of all columns, up to which a log is kept in memory
 LARGEST_PIECE = 65_536  # rows
 MOST_UNITS = 20_000  # most units; more episodes share units
-MOST_WAITING = 64  # parts given to workers at a time, whose sums are in memory
+MOST_WAITING = 64  # most parts submitted to workers at a time
 
 
 def dealt_groups(unit: Integers, seed: int) -> Integers:
@@ -68,14 +68,14 @@ def mix(values: Any) -> Any:
 
 
 class EpisodeSample:
-    """Whole episodes spread over the log: every second one is dropped whenever there are too many rows."""
+    """Whole episodes spread over the log; whenever there are too many rows, every second one is dropped."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self._stride, self._closed = 1, False
 
     def add(self, piece: Piece) -> None:
-        """Add the episodes of a piece that belong to the sample: all whose number the stride divides."""
+        """Add the sampled episodes of a piece: those with a number divisible by the stride."""
         if self._closed:
             return
         self.pieces += self._thinned([piece])
@@ -91,7 +91,7 @@ class EpisodeSample:
 
 
 class RowProgress:
-    """Tells how many rows were processed: `told(done, total)`, where the total is 0 as long as it is unknown."""
+    """Counter of processed rows, which calls `told(done, total)`; the total is 0 as long as it is unknown."""
 
     def __init__(self, told: Told | None = None) -> None:
         self.told, self.done, self.total = told or (lambda done, total: None), 0, 0
@@ -114,12 +114,12 @@ class EvaluationRows:
 
     tables  yields the rows of a part instead of the reader;  signals  number of rewards
     workers executor of a Dask cluster, or None
-    n, episodes, ended, cut   rows, episodes, how many terminated and how many were cut
+    n, episodes, ended, cut   numbers of rows, of episodes, of terminated and of cut episodes
     longest, discount         steps of the longest episode, and the largest discount
     lowest, highest           (signals,) the smallest and the largest reward;  read  counts of the reader
     few    whether the episodes are too few for a sample;  kept  whether the pieces are in memory
     sample whole episodes, at most SAMPLE_ROWS rows
-    units  number of units over which influences are summed: episodes, or groups if episodes are few
+    units  number of units whose influences are summed: episodes, or groups if there are few episodes
     """
 
     def __init__(
@@ -171,12 +171,12 @@ class EvaluationRows:
             self.groups = max(2, max(int(one.group.max()) for one in self._held) + 1)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a worker needs."""
+        """Return the state that a worker needs."""
         return self.__dict__ | {"_held": [], "sample": [], "workers": None, "progress": RowProgress()}
 
     @property
     def units(self) -> int:
-        """Number of units over which influences are summed."""
+        """Number of units whose influences are summed."""
         return self.groups if self.few else min(self.episodes, MOST_UNITS)
 
     def unit_of(self, piece: Piece) -> Integers:
@@ -204,7 +204,7 @@ class EvaluationRows:
             self.progress.add(times * len(piece))
 
     def sums(self, work: Work, most: int, times: int) -> Iterator[Any]:
-        """Yield what `work` returns for the pieces of each part, in order; workers compute it if there are any.
+        """Yield the result of `work` for the pieces of each part, in order; if there are workers, they compute it.
 
         A log in memory, or with few episodes, is summed here as a whole.
         """
@@ -268,7 +268,7 @@ class EvaluationRows:
 
 
 def sums_of_part(rows: EvaluationRows, files: list[Source], work: Work, most: int, part: int) -> Any:
-    """Return what `work` returns for the pieces of a part, on a worker."""
+    """Return the result of `work` for the pieces of a part; runs on a worker."""
     rows.reader.files[part] = files
     with one_thread():
         return work(rows.pieces(most, part))
@@ -276,7 +276,7 @@ def sums_of_part(rows: EvaluationRows, files: list[Source], work: Work, most: in
 
 @contextmanager
 def workers_at(address: str | None, log: Any, functions: Iterable[Any]) -> Iterator[Any]:
-    """Yield the executor at an address, None without one; the modules of the user's functions are sent to workers."""
+    """Yield the executor at an address, or None without an address; modules of user functions are sent to workers."""
     if address is None:
         yield None
         return

@@ -1,11 +1,11 @@
 """The value of a policy: LSTD-Q, the limited doubly robust estimate, their blend, and influences for the interval.
 
     R_t = ρ_0 ⋯ ρ_t    D_t = γ_0 ⋯ γ_{t−1}    δ_t = r_t + γ_t V(s_{t+1}) − Q(s_t, a_t)    S_t = Σ R_t over episodes
-    q = v̄₀·w                                   LSTD-Q; v̄₀ the mean features of the first states
+    q = v̄₀·w                                   LSTD-Q; v̄₀ the mean features of initial states
     d = mean V(s_0) + Σ_{t<J} Σ R_t D_t δ_t / S_t   with Q and V from w₋g, without the group of the episode
 
-An ended episode keeps its R and adds 0. Steps are covered as long as the products have an effective sample size,
-(Σ R)² / Σ R², of 20 episodes and a tenth of all. The influence of an episode on both estimates is
+An ended episode keeps its R and adds 0. The estimate covers all steps at which the products have an effective sample
+size, (Σ R)² / Σ R², of at least 20 and at least a tenth of the episodes. An episode's influence on both estimates is
 
     ψ = (V(s_0) − mean) / n + Σ_{t<J} R_t (D_t δ_t − c_t) / S_t + uᵀ Σ φδ        c_t = Σ R_t D_t δ_t / S_t
 
@@ -47,7 +47,7 @@ class PolicyEstimate(NamedTuple):
     error: float
 
     def interval(self, factor: float) -> Bounds:
-        """Return the interval of a half-width of `factor` standard errors."""
+        """Return the interval with a half-width of `factor` standard errors."""
         return Bounds(self.value - factor * self.error, self.value + factor * self.error)
 
 
@@ -56,7 +56,7 @@ class PolicyValue(NamedTuple):
 
     value         the blend, limited to possible values
     q, d          LSTD-Q and the doubly robust estimate;  share  the weight of q in the value
-    gap           how far d is from q, in standard errors of d − q
+    gap           |d − q| in standard errors of d − q
     steps, rest   number of steps covered by the ratios, and the weight of later steps
     effective     effective sample size, (Σρ)² / Σρ²; nan without ratios
     psi           (units, 3) influences on q, on d and on the value
@@ -95,7 +95,7 @@ class PolicyValue(NamedTuple):
 
 
 def error_of(psi: Array) -> float:
-    """Return the standard error for influences (units,)."""
+    """Return the standard error of an estimate with these influences, (units,)."""
     return float(np.sqrt((psi**2).sum() * len(psi) / max(1, len(psi) - 1)))
 
 
@@ -103,7 +103,7 @@ def error_of(psi: Array) -> float:
 class Prepared:
     """A piece for one policy, in the order of `rows`: its choices, φ = U ⊗ X, γψ' = V ⊗ X2, and weights.
 
-    products  those of its ratios along episodes, None if they are not used
+    products  products of the ratios along episodes, None if they are not used
     errors    δ of each row in the order of the piece, once they are known
     """
 
@@ -119,8 +119,8 @@ class Prepared:
 class Run:
     """The sums of one policy with one map: equations, then slopes, propensities and influences.
 
-    Each step adds the sums of a piece to `Sums`. Between the steps, `begin` and `passes.later_passes` compute what the
-    next step needs from these sums.
+    Each step adds the sums of a piece to `Sums`. Between steps, `begin` and `passes.later_passes` prepare the next step
+    from these sums.
     """
 
     def __init__(self, data: LogData, policy: TargetPolicy, one: FeatureMap) -> None:
@@ -133,11 +133,11 @@ class Run:
         self._last: dict[Any, Prepared] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a worker needs."""
+        """Return the state that a worker needs."""
         return self.__dict__ | {"_last": {}}
 
     def prepared(self, piece: Piece) -> Prepared:
-        """Return a piece for the policy; cached for a log in memory, else until the next piece."""
+        """Return a piece prepared for the policy; all pieces are cached for a log in memory, else only the last."""
         if piece.key not in self._last:
             if not self.data.rows.kept:
                 self._last.clear()
@@ -201,7 +201,7 @@ class Run:
         self.mean = np.zeros((self.followed, self.signals))  # c_t
 
     def share(self, piece: Piece) -> tuple[RatioProducts, Integers, Array]:
-        """Return the products along a piece, the rows that are covered, and R_t / S_t of these."""
+        """Return the products along a piece, the covered rows, and R_t / S_t of these rows."""
         seen, rows = self.prepared(piece).products, np.flatnonzero(piece.step < self.followed)
         assert seen is not None
         return seen, rows, seen.product[rows] / self.total[piece.step[rows]]
@@ -224,7 +224,7 @@ class Run:
         add(sums, {"slope": slope, "mean": by_place(piece.step[covered], paid, self.followed)})
 
     def influences(self, sums: Sums, piece: Piece) -> None:
-        """Add the influences of a piece on both estimates, initial values, and what the ratios correct."""
+        """Add the influences of a piece on both estimates, initial values, and the corrections by ratios."""
         units, unit, errors = self.data.rows.units, self.data.rows.unit_of(piece), self.errors(piece)
         prepared = self.prepared(piece)
         rows, choices = prepared.rows, prepared.choices
@@ -347,10 +347,10 @@ def blend(q: float, d: float, variance: Array) -> tuple[float, float]:
 def chosen(
     found: list[PolicyValue], bounds: Bounds, confidence: float, on_sample: PolicyValue | None = None
 ) -> PolicyValue:
-    """Return the value with the first map that gives a possible value; its interval is extended by the other maps.
+    """Return the value of the preferred map with a possible value; the values of other maps extend its interval.
 
-    The values of other maps estimate the bias of the features, so the interval is extended by the largest difference
-    to them in each direction. `on_sample` is the choice on a sample of a long log, of which `found` has the same map.
+    The values of other maps estimate the bias of the features: the largest difference in each direction extends the
+    interval. `on_sample` is the choice on the sample of a long log; `found` includes the value of its map.
     """
     if on_sample is not None:
         best = next(one for one in found if one.map is on_sample.map)

@@ -1,8 +1,8 @@
-"""AutoLearner: a learner with nothing to tune.
+"""AutoLearner: an online learner without parameters to tune.
 
-Up to 250 features it solves the TD equations by LSTD, and adds as much of the solution as the data support. With more
-it runs TD and GTD2 side by side at several step sizes, and solves the same equations for the best mix of their
-averages. `engine/auto.py` has the sums, `stream/shrinkage.py` the solution, docs/evidence/auto-learner.md a trial.
+With up to 250 features it solves the TD equations by LSTD and uses as much of the solution as the data support. With
+more it runs TD and GTD2 at several step sizes in parallel ("rungs"), and solves the same equations for the best mixture
+of their averages. Sums: `engine/auto.py`; solution: `stream/shrinkage.py`; trial: docs/evidence/auto-learner.md.
 """
 
 from os import PathLike
@@ -19,30 +19,29 @@ from gradient_dd.stream.learner_file import Saved, described_map, put_back, save
 from gradient_dd.stream.shrinkage import EquationMeans, shrunk_solution
 from gradient_dd.stream.transitions import checked_numbers, flat_transitions, predicted, rows_of_step, start_weights
 
-FEW_FEATURES = 250  # up to so many it keeps 2p² numbers, unless it is asked not to
-GROWTH, APART = 0.05, 2  # sums are read when the age has grown by this share, and 1/APART steps for each number of v
-WINDOW, FEW = 500, 8  # steps of a window in which a change may be seen; not in the first few windows
-JUMP, DOUBT = 1.3, 6.0  # Σ (ρδ)² of a window has jumped where it is above JUMP times its mean, and DOUBT deviations
+FEW_FEATURES = 250  # default limit for `quadratic`, which stores 2p² numbers
+GROWTH, APART = 0.05, 2  # solve again when the age has grown by this share, and by len(v) / APART steps
+WINDOW, FEW = 500, 8  # steps per window of change detection; windows before the first detection
+JUMP, DOUBT = 1.3, 6.0  # Σ (ρδ)² of a window has jumped if above JUMP × mean + DOUBT × standard deviation
 
 
 class Rung(NamedTuple):
-    """What takes part in the weights: "still", "lstd", "td" or "gtd2", and its multiple of the unit of step sizes."""
+    """A component of the weights: "still", "lstd", "td" or "gtd2", and its step size in multiples of the unit."""
 
     learner: str
     multiple: float
 
 
 class AutoLearner(Saved):
-    """A learner to feed one transition at a time, whose rule and step size need no choice.
+    """Online learner that needs no choice of a rule or a step size.
 
     n_features  length of the feature vectors
-    alpha       a step size to begin with. Least squares: 1 over the ridge of a feature of mean size, in place of a
-                tenth of a transition. Rungs: the unit of their step sizes, in place of 0.3 over the mean of
+    alpha       initial step size. For least squares, the ridge is 1/alpha for a feature of mean size; by default, it is
+                a tenth of a transition. For rungs, alpha is the unit of step sizes; default: 0.3 over the mean of
                 max(1, ρ) ‖x‖²
-    quadratic   whether to keep 2p² numbers and solve for all weights, or to mix rungs; left out, the first up to 250
-                features
+    quadratic   True: store 2p² numbers and solve for all weights. False: mix rungs. Default: True up to 250 features
     initial_w   (n_features,) or a number; default 0
-    features    the map that makes the feature vectors, to be saved with the learner
+    features    the map that computes the feature vectors; it is saved with the learner
 
     >>> agent = AutoLearner(n_features=2)
     >>> agent.update([1, 0], reward=1.0, discount=0.9, x_next=[0, 1])
@@ -83,17 +82,17 @@ class AutoLearner(Saved):
 
     @property
     def updates(self) -> int:
-        """How many transitions it has learnt from."""
+        """Number of transitions learnt from."""
         return int(self._state.numbers[AT.steps])
 
     @property
     def resets(self) -> int:
-        """How often it found that the stream had changed, and forgot what it had measured."""
+        """Number of detected changes of the stream; each resets the equations and averages."""
         return int(self._state.numbers[AT.resets])
 
     @property
     def rungs(self) -> tuple[Rung, ...]:
-        """What takes part in the weights: the initial weights, which stand still, and least squares or the rungs."""
+        """The components of the weights: the fixed initial weights, and either least squares or the rungs."""
         if self.quadratic:
             return Rung("still", 0.0), Rung("lstd", 1.0)
         moving = (Rung("td" if k < FIRST_GTD2 else "gtd2", float(m)) for k, m in enumerate(self._state.rungs[0]))
@@ -101,28 +100,28 @@ class AutoLearner(Saved):
 
     @property
     def shares(self) -> Array:
-        """(rungs,) the share of each of `rungs` in the weights that are read out, of sum 1; some may be negative."""
+        """(rungs,) the share of each of `rungs` in `w`; shares sum to 1, and some may be negative."""
         share, v = self._state.numbers[[AT.share]], self._state.vectors[2]
         moving = share if self.quadratic else share * v
         return np.concatenate([[1.0 - moving.sum()], moving])
 
     @property
     def choice(self) -> Rung:
-        """The one of `rungs` with the largest share."""
+        """The component with the largest share."""
         return self.rungs[int(np.argmax(self.shares))]
 
     @property
     def residual(self) -> float:
-        """The projected TD error of what is read out, with its noise, at the last reading: 0 before it."""
+        """The projected TD error of `w`, including noise, at the last solution of the equations; 0 before the first."""
         return float(self._state.numbers[AT.residual])
 
     @property
     def w(self) -> Array:
-        """(p,) the weights that are read out; a copy."""
+        """(p,) a copy of the weights."""
         return self._state.read_out()
 
     def predict(self, x: Any = None, *, observation: Any = None, observations: Any = None) -> Any:
-        """Return x·w, as `Learner.predict` does."""
+        """Return x·w; arguments as in `Learner.predict`."""
         x = mapped(self.features, "observations", observations, observation) if x is None else x
         return predicted(x, self.n_features, self._state.read_out)
 
@@ -137,9 +136,9 @@ class AutoLearner(Saved):
         terminated: bool = False,
         truncated: bool = False,
     ) -> float:
-        """Learn from one transition; return the TD error of what was read out before. Arguments as in `Learner.update`.
+        """Learn from one transition, and return its TD error before the update. Arguments as in `Learner.update`.
 
-        It keeps no trace, so that `truncated` makes no difference. Nothing changes if an argument is refused.
+        There is no trace, so `truncated` has no effect. An invalid argument changes nothing.
         """
         reward, discount, rho, _ = checked_numbers(reward, discount, rho, terminated, truncated)
         here, there = rows_of_step(x, x_next, discount, self.n_features)
@@ -161,8 +160,8 @@ class AutoLearner(Saved):
     ) -> Array:
         """Learn from n transitions, one after the other, and return their TD errors (n,).
 
-        The result is that of `update` for each of them, to the bit. Arguments as in `Learner.update_many`. Nothing
-        changes if an argument is refused.
+        The result is bit-identical to `update` for each transition. Arguments as in `Learner.update_many`. An invalid
+        argument changes nothing.
         """
         ratio = 1.0 if rho is None else rho
         data, _ = flat_transitions(x, reward, discount, x_next, ratio, self.n_features, terminated, truncated)
@@ -179,10 +178,10 @@ class AutoLearner(Saved):
                 self._look()
             elif done < len(deltas):
                 what = f"a feature, a ratio or a TD error of its initial weights beyond {FAR:g}"
-                raise DivergedError(f"{self!r} met {what}. What came before is learnt.")
+                raise DivergedError(f"{self!r} received {what}. It has learnt all earlier transitions.")
 
     def _look(self) -> None:
-        """See whether the stream has changed, and solve the equations, where the time has come for it."""
+        """Check for a change of the stream and solve the equations, if they are due."""
         numbers, age = self._state.numbers, self._state.numbers[AT.age]
         if age >= numbers[AT.window_begin] + WINDOW and self._changed():
             self._state.forget()
@@ -195,7 +194,7 @@ class AutoLearner(Saved):
         numbers[AT.stop] = min(numbers[AT.next], numbers[AT.window_begin] + WINDOW)
 
     def _means(self) -> EquationMeans:
-        """Return what the equations are made of. Weights s have the noise of 3/4 as many of weight 1."""
+        """Return the terms of the equations. Weights 1, 2, … have the noise of 3/4 as many equal weights."""
         _, A, S, (b, c, _, _, e), numbers, _ = self._state
         weights, t = numbers[AT.weights], float(0.75 * numbers[AT.age])
         events = numbers[AT.squares] ** 2 / numbers[AT.fourths] if numbers[AT.fourths] > 0 else 0.0
@@ -203,9 +202,9 @@ class AutoLearner(Saved):
         return EquationMeans(A, b, c, S, e, float(numbers[AT.first] / weights), t, float(events))
 
     def _changed(self) -> bool:
-        """Return whether the stream has changed, by two signs in the window that ends here; begin the next window.
+        """Return whether the stream changed in the window that ends here, and begin the next window.
 
-        Σ (ρδ)² is far above earlier windows, and Σ ρδz, which is 0 except for noise, is no smaller than that.
+        Two signs are required: Σ (ρδ)² is far above earlier windows, and Σ ρδz is larger than noise alone explains.
         """
         numbers, pull = self._state.numbers, self._state.vectors[3]
         square, count = numbers[AT.window_squares], max(1.0, numbers[AT.windows])
@@ -224,9 +223,9 @@ class AutoLearner(Saved):
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, features: Features | None = None) -> Self:
-        """Return the learner that a file holds; it continues as if it had never been saved.
+        """Return a saved learner; it continues as if it had never been saved.
 
-        A feature function of your own is not in the file: give it again.
+        The file does not contain a feature function of your own: pass it again as `features`.
         """
         with open_saved(path, cls.file) as (header, arrays):
             options = {"quadratic": header["quadratic"], "features": saved_map(path, header["features"], features)}

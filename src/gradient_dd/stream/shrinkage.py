@@ -1,34 +1,34 @@
-"""LSTD that shrinks by itself: the TD equations, solved, and as much of the solution as the data support.
+"""LSTD with empirical-Bayes shrinkage: the solution of the TD equations, as far as the data support it.
 
-The equations are A v = b with means over t transitions, A = E[ρ z (z − γz')ᵀ] and b = E[ρ δ₀ z]. v is what is to be
-added to the initial weights, whose TD error is δ₀. LSTD solves them with a small ridge, in units in which the
-mean square c_i of every feature is 1. Its solution is noisy, so only a share k_i of direction i is added.
+The equations are A v = b, with A = E[ρ z (z − γz')ᵀ] and b = E[ρ δ₀ z] as means over t transitions. v is the
+correction to the initial weights, whose TD error is δ₀. LSTD solves the equations with a small ridge, in units in which
+every feature has mean square c_i = 1. The solution is noisy, so only a share k_i of direction i is added.
 
-At the TD fixed point v* the mean b − A v* = E[ρ δ z] is noise: of variance E[ρ² δ²] / t in these units. What the
-solution leaves unexplained, b − A v, is noise too. Let A = Σ σ_i u_i w_iᵀ be the singular values and directions, so
-that g_i = u_i·b has to do with w_i alone. If the signal in g_i has s_i times the variance of the noise, the best guess
-of it is g_i times k_i = s_i/(1 + s_i). Signals are expected to be the larger, the more A passes on: s_i = s (σ_i / mean
-σ)^0.35, and s is the one that makes the b that was seen most likely (empirical Bayes; with all σ_i alike and a known
-level of noise this is the estimator of James and Stein):
+At the TD fixed point v*, the mean b − A v* = E[ρ δ z] is noise with variance E[ρ² δ²] / t in these units. The residual
+of the solution, b − A v, also counts as noise. Let A = Σ σ_i u_i w_iᵀ be the singular value decomposition, so that
+g_i = u_i·b depends on the solution along w_i only. If the variance of the signal in g_i is s_i times the variance of
+the noise, the best estimate of the signal is k_i g_i with k_i = s_i/(1 + s_i). Signals are assumed to grow with the
+singular values, s_i = s (σ_i / mean σ)^0.35, and s maximises the likelihood of b (empirical Bayes; with equal σ_i and a
+known noise level this is the James-Stein estimator):
 
     maximise   − Σ log(noise (1 + s_i)) − Σ g_i² / (noise (1 + s_i))
 
-The noise depends on what is added. With d = z − γz', S = E[ρ² d dᵀ] and e = E[ρ² δ₀ d] it is
+The noise depends on v. With d = z − γz', S = E[ρ² d dᵀ] and e = E[ρ² δ₀ d] it is
 
     E[ρ² δ²] = E[ρ² δ₀²] − 2 e·v + vᵀ S v
 
-where v includes the shares. A solution that diverges because A is nearly singular is judged by the noise it causes.
+where v includes the shares. A nearly singular A gives a large v, which increases this estimate of the noise.
 
-Where A is nearly singular, the noise in one direction may exceed the length of the whole solution. The component
-y_i = g_i / σ_i has the standard error ε_i = √noise / σ_i. Let ℓ_i² be the sum of k_j² (y_j² − ε_j²), where positive,
-over the directions j of smaller standard error. Where ℓ_i > 0, k_i is at most
+If A is nearly singular, the noise in one direction may exceed the length of the whole solution. The component
+y_i = g_i / σ_i has the standard error ε_i = √noise / σ_i. Let ℓ_i² be the sum of all positive k_j² (y_j² − ε_j²) over
+the directions j with a smaller standard error. If ℓ_i > 0, k_i is at most
 
     max(1.5 ℓ_i / ε_i, 1 − (3 ε_i / y_i)²)
 
-so that a direction with a large standard error is added only as far as it is significant.
+so that a direction with a large standard error is added only to the extent that it is significant.
 
-Noise that is made of few large events is not alike for all features; it counts as larger than it is. With few data, or
-where A is zero, nothing is added and the initial weights stay. With many data the solution is LSTD's.
+Noise from few large events differs between features, so its estimate is multiplied by a factor. With few data, or if A
+is zero, nothing is added and the weights keep their initial values. With many data the solution is LSTD's.
 """
 
 from typing import NamedTuple
@@ -37,22 +37,22 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 
-RIDGE = 0.1  # transitions of every feature, alone, that end at once and bring nothing
-SIGNALS = np.append(0.0, np.logspace(-6, 16, 89))  # s; all are tried, as the noise depends on the shares
-OTHERS = 0.01  # of the mean square of all features is added to that of each: one that was hardly seen may yet be large
-EVENTS = 3  # noise that is made of fewer events than this for each feature counts as so many times larger
-SMALLEST = 1e-200  # noise
-POWER = 0.35  # of singular values, by which signals grow: chosen on tasks for design
-FREE, CLEAR = 1.5, 3.0  # noise of up to FREE lengths is added freely; more needs a y of CLEAR standard errors
-FLAT = 1e-12  # singular values are at least this share of the largest
+RIDGE = 0.1  # in transitions: each feature occurs alone this often, and ends with TD error 0
+SIGNALS = np.append(0.0, np.logspace(-6, 16, 89))  # values of s; all are tried, because the noise depends on the shares
+OTHERS = 0.01  # share of the average c that is added to each c_i, because a rare feature may become large
+EVENTS = 3  # events per feature; the noise estimate from fewer events is multiplied by the quotient
+SMALLEST = 1e-200  # lower limit of the noise
+POWER = 0.35  # exponent of the singular values in s_i, chosen on the design tasks
+FREE, CLEAR = 1.5, 3.0  # ε up to FREE ℓ does not limit k; for a larger ε, |y| has to exceed CLEAR ε
+FLAT = 1e-12  # lower limit of singular values, relative to the largest
 
 
 class EquationMeans(NamedTuple):
-    """What the equations are made of: means over t transitions, and how noisy these were.
+    """The terms of the equations: means over t transitions, and statistics of their noise.
 
     A  (k, k) E[ρ z (z − γz')ᵀ]    b  (k,) E[ρ δ₀ z]     c  (k,) E[z²]
     S  (k, k) E[ρ² d dᵀ]           e  (k,) E[ρ² δ₀ d]    first  E[ρ² δ₀²]    with d = z − γz'
-    t  number of transitions;  events  how many of them make up Σ (ρδ₀)²: t if all are alike
+    t  number of transitions;  events  effective number of terms in Σ (ρδ₀)²: t if all are equal
     """
 
     A: Array
@@ -65,20 +65,20 @@ class EquationMeans(NamedTuple):
     events: float
 
     def scale(self) -> Array:
-        """Return the mean square of every feature, (k,), as the units have it; 1 for one that was never seen."""
+        """Return the mean square of every feature plus a share of their average, (k,); 1 for unseen features."""
         return np.where(self.c > 0, self.c + OTHERS * self.c.sum() / max(1, np.count_nonzero(self.c)), 1.0)
 
     def length(self, g: Array) -> float:
-        """Return Σ g_i² / c_i: the squared length of a mean of ρδz, (k,), in units in which features vary by 1."""
+        """Return the squared length of a mean of ρδz, (k,), for features scaled to mean square 1."""
         return float(np.sum(g * g / self.scale()))
 
 
 class Shrunk(NamedTuple):
-    """What equations were solved to: `share` times v is to be added to the initial weights.
+    """The shrunken solution: `share` times v is the correction to the initial weights.
 
     share     the mean of the shares k_i, 0 to 1
-    v         (k,) the sum of the directions of LSTD's solution, each times k_i over their mean; of the smallest s for 0
-    residual  the projected TD error of what is added, with its noise
+    v         (k,) LSTD's solution with direction i times k_i / share; if share is 0, k_i is for the smallest s > 0
+    residual  the projected TD error of the corrected weights, including its noise
     """
 
     v: Array
@@ -87,10 +87,10 @@ class Shrunk(NamedTuple):
 
 
 def shrunk_solution(means: EquationMeans, alpha: float | None = None) -> Shrunk:
-    """Return the solution of A v = b, and the part of it that the data support.
+    """Return the solution of A v = b, shrunk to the part that the data support.
 
-    alpha  the ridge is 1/alpha for a feature of mean size: from one transition alone, LSTD is then TD with step size
-           alpha, up to terms of alpha², where all features are of one size
+    alpha  sets the ridge to 1/alpha for a feature of mean size. After one transition, LSTD then equals TD with step
+           size alpha up to terms of alpha², if all features have the same size
     """
     A, b, c, S, e, first, t, events = means
     seen, scale = c > 0, means.scale()
@@ -120,7 +120,7 @@ def shrunk_solution(means: EquationMeans, alpha: float | None = None) -> Shrunk:
 
 
 def most(shares: Array, y: Array, errors: Array) -> Array:
-    """Return the largest share that the standard error of each direction allows, (k,), as all arguments are."""
+    """Return the largest share that the standard error of each direction allows; all arrays are (k,)."""
     order = np.argsort(errors)
     known = np.maximum(shares**2 * (y**2 - errors**2), 0.0)[order]
     length = np.empty(len(y))

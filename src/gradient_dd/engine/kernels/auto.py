@@ -1,7 +1,7 @@
-"""The step of `AutoLearner`, compiled, one number at a time.
+"""Compiled loops of the update of `AutoLearner`.
 
-Functions take arrays one by one: a view or a tuple of arrays that is made in every step costs more than the step.
-Places are unsigned, which saves a test for negative ones.
+Functions take arrays as separate arguments: creating a view or a tuple of arrays in every step costs more than the
+step. Indices are unsigned, which saves a test for negative ones.
 """
 
 import numba
@@ -31,7 +31,7 @@ from gradient_dd.engine.kernels.stream import fetch
 
 @numba.njit(**INNER)
 def restart(state, k):
-    """Let a rung begin again at the initial weights with a smaller step size; forget the sums that it has a part in."""
+    """Restart a rung at the initial weights with a smaller step size, and clear its sums."""
     memory, A, S, vectors, _, rungs = state
     memory[:, D + k] = 0.0
     memory[:, U + k] = 0.0
@@ -48,7 +48,7 @@ def restart(state, k):
 
 @numba.njit(**INNER)
 def restart_far(state, here, there, z, ahead):
-    """Let every rung start again that has a number beyond FAR."""
+    """Restart every rung that has a number beyond FAR."""
     for k in range(RUNGS):
         eta = abs(here[ETA]) if k >= FIRST_GTD2 else 0.0
         if not abs(z[k]) + abs(ahead[k]) + abs(here[D + k]) + abs(there[D + k]) + eta <= FAR:
@@ -60,7 +60,7 @@ def restart_far(state, here, there, z, ahead):
 
 @numba.njit(**INNER)
 def look_for_bursts(state):
-    """At the end of a block, let every rung start again whose errors have diverged."""
+    """Restart every rung whose errors diverged in the block that ends here."""
     _, _, _, _, numbers, rungs = state
     usual = numbers[AT.first_block] + BLOCK * numbers[AT.squares] / numbers[AT.steps]
     for k in range(RUNGS):
@@ -73,7 +73,7 @@ def look_for_bursts(state):
 
 @numba.njit(**INLINE)
 def span(begins, width, t):
-    """Return where row t begins and ends."""
+    """Return the range of row t in the values."""
     if begins.size:
         return begins[t], begins[t + 1]
     return t * width, (t + 1) * width
@@ -90,7 +90,7 @@ def is_near(values, row):
 
 @numba.njit(**INLINE)
 def fetch_row(memory, indices, row):
-    """Ask for the memory of the features of a sparse row."""
+    """Prefetch the memory of the features of a sparse row."""
     if indices.size:
         for j in range(row[0], row[1]):
             fetch(memory, indices[np.uintp(j)] * COLUMNS)
@@ -98,9 +98,9 @@ def fetch_row(memory, indices, row):
 
 @numba.njit(**INLINE)
 def plain_features(indices, values, row, next_indices, next_values, next_row, discount, z, ahead, where):
-    """Fill z with x, and `ahead` with x − γx', at the first places of `where`; return how many these are.
+    """Fill z with x and `ahead` with x − γx' at the first indices in `where`, and return their number.
 
-    The places of sparse rows are in order, each once, so that sums have the same bits as those of dense rows.
+    The indices of sparse rows are sorted and unique, so sums have the same bits as for dense rows.
     """
     (j, end), (m, next_end) = row, next_row
     if not indices.size and j < end:
@@ -132,7 +132,7 @@ def plain_features(indices, values, row, next_indices, next_values, next_row, di
 
 @numba.njit(**INLINE)
 def product(w, ahead, where, count):
-    """Return the product of weights with `ahead`, at the first places of `where`."""
+    """Return the product of weights and `ahead` over the first `count` indices in `where`."""
     found = 0.0
     for n in range(count):
         i = np.uintp(where[n] if count < ahead.size else n)
@@ -142,7 +142,7 @@ def product(w, ahead, where, count):
 
 @numba.njit(**INLINE)
 def learn(A, S, b, c, v, window, e, numbers, z, ahead, where, count, first, rho):
-    """Take a transition into the sums; return the TD error of what is read out, from before."""
+    """Add a transition to the sums, and return the TD error of the current prediction."""
     weight, k, u = numbers[AT.age], z.size, product(v, ahead, where, count)
     wanted, solved = rho * first, rho * min(max(u, -FAR), FAR)
     numbers[AT.weights] += weight
@@ -184,7 +184,7 @@ def squared_length(values, row):
 
 @numba.njit(**INLINE)
 def products(memory, indices, values, row, made):
-    """Fill `made` with the products of a row of features with the columns of the memory."""
+    """Fill `made` with the products of a row of features and the columns of the memory."""
     begin, end = row
     for k in range(COLUMNS):
         made[k] = 0.0
@@ -196,9 +196,9 @@ def products(memory, indices, values, row, made):
 
 @numba.njit(**INLINE)
 def add_row(memory, indices, values, row, coefficients):
-    """Add a row of features to the columns of the memory, times one coefficient for each column.
+    """Add a row of features to the columns of the memory, times one coefficient per column.
 
-    All columns are written: a part of a cache line that was just written could be read only after a while.
+    All columns are written, because reading a cache line stalls after a write to only a part of it.
     """
     begin, end = row
     for j in range(begin, end):
@@ -209,7 +209,7 @@ def add_row(memory, indices, values, row, coefficients):
 
 @numba.njit(**INLINE)
 def rung_features(age, discount, here, there, z, ahead):
-    """Fill z with the averages of rungs times x, and `ahead` with z − γz'; return the largest number of them.
+    """Fill z with the averages of rungs times x, and `ahead` with z − γz'; return a bound on their size.
 
     here, there  the products of x and of x' with the columns of the memory
     """
@@ -224,7 +224,7 @@ def rung_features(age, discount, here, there, z, ahead):
 
 @numba.njit(**INLINE)
 def rung_steps(numbers, multiples, recent, unit, first, discount, rho, here, there, on_x, on_next):
-    """Fill `on_x` and `on_next` with what a step adds to the columns of the memory along x, and along x'."""
+    """Fill `on_x` and `on_next` with the changes of the memory columns along x and along x'."""
     before = numbers[AT.age] * (numbers[AT.age] - 1.0) / 2.0
     for k in range(RUNGS):
         error = rho * (first - (here[D + k] - discount * there[D + k]))
@@ -242,7 +242,7 @@ def rung_steps(numbers, multiples, recent, unit, first, discount, rho, here, the
 
 @kept(nogil=True, **COMPILE)
 def steps(state, alpha, x, x_next, columns, deltas, begin):
-    """Make steps; `AutoState.advance` says what the arguments are, rows being as `kernel_rows` returns them."""
+    """Run steps and return their number; arguments as in `AutoState.advance`, with rows from `kernel_rows`."""
     memory, A, S, vectors, numbers, rungs = state
     b, c, v, window, e = vectors[0], vectors[1], vectors[2], vectors[3], vectors[4]
     first_weights, multiples, recent = memory[:, FIRST], rungs[0], rungs[1]
