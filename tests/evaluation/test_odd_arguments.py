@@ -1,5 +1,7 @@
 """Arguments of an evaluation and of lanes that an adversary found to escape: each is refused in one sentence."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import gradient_dd as gdd
 from gradient_dd.errors import BadRequestError
 from gradient_dd.stream.log.cells import kind_of_name
 
+NESTED = reduce(lambda inner, _: [inner], range(70), [])  # more dimensions than NumPy has
 LOG = {"x": np.eye(4), "reward": np.ones(4), "terminated": [False, True, False, True]}
 
 
@@ -14,6 +17,10 @@ LOG = {"x": np.eye(4), "reward": np.ones(4), "terminated": [False, True, False, 
     ("call", "sentence"),
     [
         (lambda: gdd.evaluate_log(LOG, discount=0.9, learner=np.ones(3)), "Unknown learner array"),
+        (
+            lambda: gdd.evaluate_log(LOG | {"action": [0, 1, 0, 1]}, target=NESTED, discount=0.9),
+            "'target' must be numbers",
+        ),
         (lambda: gdd.evaluate_log(LOG, discount=0.9, features=np.ones(3)), "'features' must be a feature map"),
         (lambda: gdd.evaluate_log(LOG, discount=0.9, columns={"episode": np.array(2.0)}), "The column for 'episode'"),
         (lambda: gdd.evaluate_log(LOG, discount=0.9, seed=10**30), "'seed' must be a whole number from 0 to"),

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradient_dd.arrays import Array
+from gradient_dd.arrays import Array, dimensions
 from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_request
 from gradient_dd.evaluation.behaviour import Behaviour
 from gradient_dd.evaluation.design import SortedFeatures
@@ -274,8 +274,8 @@ class LogData:
             elif hasattr(given, "predict_proba"):
                 more = map(plain, np.asarray(given.classes_))
             elif not (given is OWN or isinstance(given, str | None) or is_of_actions(given)) and actions.counted:
-                found = called(name, given, first) if callable(given) else np.asarray(given)
-                more = range(found.shape[1]) if found.ndim == 2 else ()
+                found = called(name, given, first) if callable(given) else given
+                more = range(np.shape(found)[1]) if dimensions(found) == 2 else ()
             known = set(map(str, actions.names))
             actions = actions.with_more(one for one in more if str(one) not in known)
         return actions
