@@ -11,6 +11,7 @@ from gradient_dd.stream.log.cells import kind_of_name
 
 NESTED = reduce(lambda inner, _: [inner], range(70), [])  # more dimensions than NumPy has
 LOG = {"x": np.eye(4), "reward": np.ones(4), "terminated": [False, True, False, True]}
+ACTED = LOG | {"action": [0, 1, 0, 1]}
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,7 @@ LOG = {"x": np.eye(4), "reward": np.ones(4), "terminated": [False, True, False, 
     [
         (lambda: gdd.evaluate_log(LOG, discount=0.9, learner=np.ones(3)), "Unknown learner array"),
         (
-            lambda: gdd.evaluate_log(LOG | {"action": [0, 1, 0, 1]}, target=NESTED, discount=0.9),
+            lambda: gdd.evaluate_log(ACTED, target=NESTED, discount=0.9),
             "'target' must be numbers",
         ),
         (lambda: gdd.evaluate_log(LOG, discount=0.9, features=np.ones(3)), "'features' must be a feature map"),
