@@ -20,7 +20,6 @@ QUOTING = ("README.md", "docs/index.md", "docs/tutorials/reproduce-the-paper.md"
 HEAD = ("claim", "section", "statement", "tuned alike", "tuned fully", "yes / undecided / no", "verdict")
 PAPER = "as the paper has it"
 COUNTS = ("held", "open", "refuted")
-PLURALS = {"holds": "hold", "partly holds": "partly hold", "does not hold": "do not hold"}
 MATRIX = {
     "baird-td": "TD diverges",
     "baird-better": "better",
@@ -53,14 +52,17 @@ def row(one: Verdict) -> tuple[str, ...]:
 
 
 def total(verdicts: list[Verdict]) -> str:
-    """Return the counts of the paper's statements in a sentence."""
+    """Return the counts of the paper's statements in three sentences."""
     words = [one["verdict"] for one in verdicts]
-    listed = [f"{words.count(word)} {plural}" for word, plural in PLURALS.items()]
-    listed += [f"{words.count('undecided')} are undecided"] if "undecided" in words else []
-    held, unsure, refuted = (sum(one[name] for one in verdicts) for name in COUNTS)
-    counted = f"Of {len(verdicts)} published statements, {', '.join(listed[:-1])} and {listed[-1]}."
-    judged = f"{held} support the statement, {unsure} are undecided and {refuted} contradict it"
-    return f"{counted} Of their comparisons, {judged}."
+    held, partly, lost, unsure = (words.count(word) for word in ("holds", "partly holds", "does not hold", "undecided"))
+    counted = f"All comparisons support {held} statements, some support {partly} and none supports {lost}"
+    undecided = f" Another {unsure} are undecided." if unsure else ""
+    yes, unclear, no = (sum(one[name] for one in verdicts) for name in COUNTS)
+    return (
+        f"The paper makes {len(verdicts)} testable statements, each split into comparisons (one rival, one size, one "
+        f"measure). {counted}: they *hold*, *partly hold* and *do not hold*.{undecided} In total, {yes} comparisons "
+        f"support their statement, {unclear} are undecided and {no} contradict it."
+    )
 
 
 def placed(reading: str) -> bool:
@@ -105,18 +107,14 @@ def rewrite(page: str, verdicts: list[Verdict]) -> str:
 
 
 def requoted(page: str, verdicts: list[Verdict]) -> str:
-    """Return a page that quotes the total, or rows `| section | statement | counts | verdict |`, with the numbers."""
-    paper = [one for one in verdicts if one["source"] == "paper"]
-    short, counts = total(paper).split(". ", 1)
-    page = re.sub(
-        rf"Of {len(paper)} published statements, [^.]*\. Of their comparisons, [^.]*\.", f"{short}. {counts}", page
-    )
-    page = re.sub(rf"Of {len(paper)} published statements, [^.]*\.", f"{short}.", page)
-    for one in paper:
-        head = f"| {one['where']} | {one['statement']} | "
-        page = re.sub(
-            rf"{re.escape(head)}\d.*\|$", f"{head}{tally([one])} | {one['verdict']} |", page, flags=re.MULTILINE
-        )
+    """Return a page that quotes the total, or the counts of claims as in `walk-better` 2 / 4 / 0, with the numbers."""
+    told = total([one for one in verdicts if one["source"] == "paper"])
+    first = r"The paper makes \d+ testable statements.*? \*do not hold\*\.( Another \d+ are undecided\.)?"
+    second = r" In total, \d+ comparisons [^.]*\."
+    page = re.sub(first, told.partition(" In total")[0], page)
+    page = re.sub(second, f" In total{told.partition(' In total')[2]}", page)
+    for one in verdicts:
+        page = re.sub(rf"`{one['claim']}` \d+ / \d+ / \d+", f"`{one['claim']}` {tally([one])}", page)
     return page
 
 

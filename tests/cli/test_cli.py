@@ -130,6 +130,7 @@ def test_text_in_columns_and_data():
 
 MISTAKES = [
     (["show", "gradient-dd"], "Error: Unknown learner or task 'gradient-dd'. Did you mean 'gradient_dd'?"),
+    (["show", "my.py:RULE"], "Error: 'show' must be given a rule in a file as --rule FILE.py:NAME. Got 'my.py:RULE'."),
     (["show", "xyzzy"], "Error: Unknown learner or task 'xyzzy'. Known: td, gtd, "),
     (["show", "baird", "n_states=2"], "Error: 'n_states' must be a whole number, 3 or more. Got 2."),
     (["show", "baird", "n_states"], "Error: A parameter must be written NAME=VALUE. Got 'n_states'."),

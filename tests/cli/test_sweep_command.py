@@ -93,14 +93,15 @@ def test_results_are_found_where_they_are_left_by_default(tmp_path, monkeypatch)
         (["--task", "baird", "--learner", "tdd", "--steps", "9"], "Unknown learner 'tdd'. Did you mean 'td'?"),
         (
             ["--task", "baird", "--learner", "td", "--steps", "9", "--kappa", "1"],
-            "Unknown parameter of these learners: 'kappa'.",
+            "None of these learners has a parameter 'kappa'. They have alpha, lam.",
         ),
         (
             ["--task", "baird", "--learner", "td", "--alpha", "fast"],
             "The values of 'alpha' must be like 0.1,0.3 or 1e-3..1:13.",
         ),
         (["--task", "baird", "--learner", "td", "--set", "x"], "'--set' must be written NAME=VALUES. Got 'x'."),
-        (["--task", "baird", "--learner", "td"], "A run must have either 'episodes' or 'steps'."),
+        (["--task", "walk", "--learner", "td"], "Unknown task 'walk'. Did you mean 'random_walk'?"),
+        (["--task", "baird", "--learner", "td"], "A sweep must have a length, --episodes N or --steps N. Got neither."),
         (["nowhere.toml"], "Cannot read 'nowhere.toml': No such file or directory."),
     ],
 )

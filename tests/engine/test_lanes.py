@@ -95,9 +95,17 @@ def test_a_natural_rule_may_use_the_change():
 
 
 @pytest.mark.xdist_group("kernels of gradient_dd")
-def test_a_rule_that_numba_cannot_compile_gets_one_sentence():
-    rule = replace(LEARNERS["td"], name="odd", step=lambda alpha, rho, delta: (alpha * float(f"{delta:.3f}"),))
-    with pytest.raises(BadRequestError, match="The step of the rule 'odd' must be arithmetic on scalars"):
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (lambda alpha, rho, delta: (alpha * float(f"{delta:.3f}"),), "format spec in f-strings not supported yet"),
+        (lambda alpha, rho, delta: (alpha * np.clip(delta, -1.0, 1.0),), r"line \d+ of test_lanes.py: \(lambda alpha"),
+    ],
+)
+def test_a_rule_that_numba_cannot_compile_gets_one_sentence(step, reason):
+    rule = replace(LEARNERS["td"], name="odd", step=step)
+    words = "The step of the rule 'odd' must be arithmetic on scalars that Numba can compile. Got "
+    with pytest.raises(BadRequestError, match=words + reason):
         LaneRun(tasks.random_walk(3), [rule.setting()], EPISODES)
 
 

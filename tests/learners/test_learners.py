@@ -187,7 +187,7 @@ ALPHA_RULE = LEARNERS["td"].parameters[0]
             {"parameters": (Parameter("zeta", "", 1.0),)},
             "Unknown argument of the rule 'td': 'alpha'|include 'alpha'",
         ),
-        ({"step": lambda alpha, beta: (1.0,)}, "Unknown argument of the rule 'td': 'beta'"),
+        ({"step": lambda alpha, beta: (1.0,)}, "The rule 'td' must declare ZETA, because it uses 'beta'"),
         ({"moves": ("eta_x",)}, r"The parameters of the rule 'td' must include 'zeta', because η moves."),
         ({"step": lambda alpha, x_eta: (alpha,)}, "must include 'eta_x', because the rule uses η"),
         ({"parameters": (ALPHA_RULE, Parameter("rho", "", 1.0))}, "must not have the name of a signal"),

@@ -139,6 +139,7 @@ def test_a_rule_with_a_trace_and_a_parameter_is_ranked_from_its_file(few_problem
     assert answer.exit_code == 0
     assert "Values to try for clipped_td: alpha 0.0002441 … 1 (16 values), lam 0 0.5 0.9, clip 0.1 10" in answer.stderr
     assert "Quick estimate, not for a claim: clipped TD ranks" in answer.stdout
+    assert "runs at λ = 0 only" not in answer.stderr
     assert "clipped TD" in page.read_text(encoding="utf-8")
 
 

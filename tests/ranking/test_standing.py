@@ -73,8 +73,15 @@ def test_a_first_look_is_marked():
 
 def test_an_edge_is_a_warning():
     assert made_up().warnings == []
-    (warning,) = made_up(edges=("alpha",)).warnings
-    assert warning.startswith("The best alpha is at the edge of the search, so try more values: Collision; five-state")
+    standing = made_up(edges=("alpha",))
+    for value, end, values in (
+        (2.0**-13, "lowest", "1.221e-05,0.0002441,1"),
+        (2.0, "highest", "0.0002441,1,20"),
+    ):
+        entries = {key: one._replace(setting={"alpha": value}) for key, one in standing.entries.items()}
+        (warning,) = replace(standing, entries=entries).warnings
+        assert warning.startswith(f"The best alpha is the {end} value tried on 13 problems (Collision; five-state")
+        assert warning.endswith(f"). Try --grid alpha={values}.")
 
 
 def test_tables_have_a_row_for_each_learner():

@@ -91,7 +91,7 @@ COUNTS = {"updates": 1, "episodes": 0, "scale": 1.0}
         ({"counts": {}}, "must be a learner saved by gradient-dd."),
         ({"counts": [1, 2, 3]}, "must be a learner saved by gradient-dd."),
         ({"values": {"alpha": -1}}, "'alpha' of gradient_dd must be a positive number. Got -1."),
-        ({"values": {"alfa": 1}}, "Unknown parameter of gradient_dd: 'alfa'."),
+        ({"values": {"alfa": 1}}, "gradient_dd has no parameter 'alfa'."),
         ({"values": 3}, "must be a learner saved by gradient-dd."),
         ({"values": {"rho_mode": "T"}}, "must be a learner saved by gradient-dd."),
         ({"rho_mode": ["R"]}, "'rho_mode' of gradient_dd must be 'R' or 'T'."),

@@ -180,7 +180,7 @@ def test_schedules_are_parsed(text, schedule):
         ({"tasks": (task("walk"),)}, "Unknown task 'walk'."),
         ({"grids": (grid("tdd"),)}, "Unknown learner 'tdd'. Did you mean 'td'?"),
         ({"grids": (grid("td", alpha=(0.1, -1)),)}, "'alpha' of td must be a positive number. Got -1."),
-        ({"grids": (grid("td", kappa=1),)}, "Unknown parameter of td: 'kappa'."),
+        ({"grids": (grid("td", kappa=1),)}, "td has no parameter 'kappa'. It has alpha, lam."),
         ({"schedule": "tapered"}, "'schedule' must be 'constant', 'tapered(1000)'"),
     ],
 )

@@ -179,7 +179,7 @@ def test_an_unknown_move_or_signal_is_refused_by_name(kind, monkeypatch):
     ("expected", "sentence"),
     [
         (lambda alpha, D: (alpha * D,), "Unknown argument of `expected` of the rule 'mine': 'D'"),
-        (lambda alpha, beta: (alpha * beta,), "Unknown argument of `expected` of the rule 'mine': 'beta'"),
+        (lambda alpha, beta: (alpha * beta,), "The rule 'mine' must declare ZETA, because it uses 'beta'"),
     ],
 )
 def test_a_statement_in_unknown_terms_is_refused(expected, sentence):

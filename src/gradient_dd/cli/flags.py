@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from gradient_dd.cli.options import RUNS
-from gradient_dd.errors import Unquoted, bad_request, unknown
+from gradient_dd.errors import BadRequestError, Unquoted, bad_request, unknown
 from gradient_dd.learners import LEARNERS, Rule
 from gradient_dd.studies import Study, study_data, study_from
 from gradient_dd.studies.study import MOST_SETTINGS
+from gradient_dd.tasks import TASKS
 
 CONDITIONS = ("episodes", "steps", "every", "runs", "seed", "sampling", "schedule")  # also keys of a study file
 PARAMETERS = ("alpha", "zeta", "kappa")  # parameters with a flag of their own
@@ -33,9 +34,16 @@ def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
         tables.append({"learner": name, **({"rho_mode": mode} if mode else {}), **ours})
     for name in values:
         if name not in used:
-            raise unknown("parameter of these learners:", name, sorted(used))
+            raise BadRequestError(
+                f"None of these learners has a parameter {name!r}. They have {', '.join(sorted(used))}."
+            )
     given = {name: flags[name] for name in CONDITIONS if flags[name] is not None}
     tasks = [task_table(text) for text in flags["tasks"]]
+    for task in tasks:
+        if task["name"] not in TASKS:
+            raise unknown("task", task["name"], TASKS)
+    if not {"episodes", "steps"} & set(given):
+        raise bad_request("A sweep", "have a length, --episodes N or --steps N", Unquoted("neither"))
     return study_from({"runs": RUNS} | given | {"name": "sweep", "tasks": tasks, "learners": tables}, rules)
 
 

@@ -10,9 +10,12 @@ Diverged lanes are dropped, because their error is infinite at every later point
 lanes of a block are copied into a smaller block as soon as that saves a strip.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from linecache import getline
 from os import cpu_count
+from pathlib import Path
 from threading import Lock
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -68,6 +71,16 @@ class LaneTask(NamedTuple):
         return rule.is_plain and self.shape.width <= WIDEST and (self.shape.one_hot or not rule.natural)
 
 
+def rejected_line(rule: Rule, message: str) -> str:
+    """Return the line of a step that Numba cannot compile, or the last line of Numba's message."""
+    plain = re.sub(r"\x1b\[[\d;]*m", "", message)  # without colours
+    for one in rule.parts if isinstance(rule, JointRule) else (rule,):
+        file = one.step.__code__.co_filename
+        if found := re.search(rf'{re.escape(Path(file).name)}", line (\d+)', plain):
+            return f"line {found[1]} of {Path(file).name}: {getline(file, int(found[1])).strip()}"
+    return plain.strip().splitlines()[-1]
+
+
 class Block:
     """A block of lanes with the same rule, which one call of a kernel advances.
 
@@ -95,7 +108,7 @@ class Block:
             try:
                 self.kernel(np.zeros(1, np.int32), NOTHING, self.table, self.error, self.lanes, self.errors)
             except Exception as error:  # Numba raises exceptions of many types
-                reason = Unquoted(str(error).strip().splitlines()[-1])
+                reason = Unquoted(rejected_line(rule, str(error)))
                 what = f"The step of the rule {rule.name!r}"
                 raise bad_request(what, "be arithmetic on scalars that Numba can compile", reason) from error
 

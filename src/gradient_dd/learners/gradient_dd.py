@@ -11,6 +11,10 @@ On average  Δη = β (b − A w − C η),  Δw = α (Aᵀη − κ C (w − w_
 J_GDD(w | w_prev) = MSPBE(w) + κ ‖V_w − V_w_prev‖²_D. The paper uses κ = 1 and β = α. w_prev is w one time step
 earlier, even across episode boundaries, and w_prev = w at the first step. The added term has no ρ, because it compares
 two values of the visited state, and the behaviour policy already weights the states.
+
+All right-hand sides use the old w and η. The arguments of `step` are signals: x_eta is x·η, x_change is x·(w − w_prev),
+and rho_x is the ρ of the part along x. Its results are moves: w_x moves w along x, w_next moves w along x', and eta_x
+moves η along x. vocabulary.py has all names.
 """
 
 from gradient_dd.learners.rule import ALPHA, KAPPA, LAM, ZETA, Rule

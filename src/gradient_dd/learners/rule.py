@@ -182,6 +182,9 @@ class Rule:
             ),
         ):
             for name in used:
+                if name == "beta" and kind in ("argument", "argument of `expected`") and name not in known:
+                    words = "declare ZETA, because it uses 'beta', which is zeta × alpha"
+                    raise bad_request(f"The rule {self.name!r}", words, names)
                 if name not in known:
                     raise unknown(f"{kind} of the rule {self.name!r}:", name, known)
         have = [trace.name for trace in self.traces]
@@ -343,7 +346,8 @@ class Rule:
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in values:
             if name not in known:
-                raise unknown(f"parameter of {self.name}:", name, known)
+                hint = " beta is zeta × alpha, so set zeta." if name == "beta" and "zeta" in known else ""
+                raise BadRequestError(f"{self.name} has no parameter {show(name)}. It has {', '.join(known)}.{hint}")
         one_of(f"'rho_mode' of {self.name}", rho_mode, RHO_MODES)
         chosen = self.defaults | values
         checked = {name: known[name].check(chosen[name], self.name) for name in known}

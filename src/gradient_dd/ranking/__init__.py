@@ -9,6 +9,7 @@ The package contains the results of all registered learners, so only the new rul
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
+from dataclasses import replace
 from os import cpu_count
 
 from gradient_dd.errors import bad_request, boolean, whole_number
@@ -22,6 +23,7 @@ from gradient_dd.studies.search import space_of
 __all__ = ["Standing", "rank"]
 
 RIVALS = ("td", "tdrc")
+ADD_LAM = "To tune λ too, add LAM to its parameters and a trace, as in examples/clipped_td.py."
 EVERY = 4  # `quick` uses every fourth problem
 
 
@@ -72,6 +74,8 @@ def rank(
             work += [(one, problem, given) for problem in problems]
             if bars:
                 bars.say(f"Values to try for {space}")
+        if bars and own and "lam" not in own.defaults and any("lam" in one.defaults for one in (known | new).values()):
+            bars.say(f"{own.label} runs at λ = 0 only, but some rivals also tune λ. {ADD_LAM}")
         entries = shipped(known, problems)
         with ThreadPoolExecutor(threads) as pool:
             waiting = {pool.submit(make_entry, *item, quick): item for item in work}
@@ -79,5 +83,8 @@ def rank(
                 one, problem, _ = waiting[done]
                 entries[one.name, problem.name] = done.result()
                 if bars:
-                    bars.show("Problems done", place + 1, len(work))
+                    bars.show("Learners × problems done", place + 1, len(work))
+    if grid and own:  # the rule gets these values, so that the warnings can name others
+        parameters = (replace(one, grid=tuple(grid.get(one.name, ())) or one.grid) for one in own.parameters)
+        new[own.name] = replace(own, parameters=tuple(parameters))
     return Standing(entries, problems, known | new, own.name if own else None, tuple(one.name for one in rivals), quick)

@@ -18,7 +18,7 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.cards import card, table
 from gradient_dd.errors import one_of
-from gradient_dd.learners import Rule
+from gradient_dd.learners import Parameter, Rule
 from gradient_dd.ranking.standings import BUDGETS, TEST_RUNS, VERSION, Entry
 from gradient_dd.ranking.suites import MEASURES, TEST, Problem
 from gradient_dd.studies.intervals import TAILS, Interval, ratio_interval, resample_counts
@@ -224,13 +224,31 @@ class Standing:
             )
         if self.own is None:
             return found
-        for name in self.rules[self.own].defaults:
-            where = [one.title for one in self.problems if name in self.entries[self.own, one.name].edges]
-            if where:
-                found.append(f"The best {name} is at the edge of the search, so try more values: {'; '.join(where)}.")
+        for parameter in self.rules[self.own].parameters:
+            found += self._edge_warnings(parameter)
         one = self.ranks[self.own]
         if one.high - one.low > len(self.rules) / 2:
             found.append("The interval of the mean rank spans more than half of all places, too wide for a claim.")
+        return found
+
+    def _edge_warnings(self, parameter: Parameter) -> list[str]:
+        """Return a sentence for each end of the search at which the best value of a parameter of the rule lies."""
+        name, found = parameter.name, []
+        entries = {one: self.entries[str(self.own), one.name] for one in self.problems}
+        best = {one.title: entry.setting[name] for one, entry in entries.items() if name in entry.edges}
+        tried = sorted(parameter.grid if isinstance(parameter.grid, tuple) else {*best.values()})
+        for end, is_low in (("lowest", True), ("highest", False)):
+            at_end = {title: value for title, value in best.items() if (value <= tried[0]) == is_low}
+            if at_end:
+                count = f"{len(at_end)} problem{'s' if len(at_end) > 1 else ''}"
+                beyond = min(at_end.values()) / 10 if is_low else 10 * max(at_end.values())
+                if beyond > parameter.high:
+                    beyond = (max(at_end.values()) + parameter.high) / 2
+                values = ",".join(f"{value:.4g}" for value in ([beyond, *tried] if is_low else [*tried, beyond]))
+                found.append(
+                    f"The best {name} is the {end} value tried on {count} ({'; '.join(at_end)}). "
+                    f"Try --grid {name}={values}."
+                )
         return found
 
     def plot(self, which: str = "heat") -> Any:

@@ -57,7 +57,8 @@ def checked_features(name: str, x: Any, p: int) -> FeatureVector:
     """Return `x`, a vector of length p or a pair (indices, values), or raise; `name` is the caller's name for it."""
     if x is None or sp.issparse(x):
         got = Unquoted("None" if x is None else "a SciPy matrix")
-        raise bad_request(f"{name!r}", "be a vector, or a pair (indices, values)", got)
+        hint = "It may be None only with discount=0." if x is None and name == "x_next" else ""
+        raise bad_request(f"{name!r}", "be a vector, or a pair (indices, values)", got, hint)
     if isinstance(x, tuple):
         return checked_pair(name, x, p)
     values = numbers(f"{name!r}", x)

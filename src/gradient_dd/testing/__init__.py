@@ -29,8 +29,8 @@ CONTRACTS: tuple[Contract, ...] = (
     mean.is_stable_off_policy,
     step.stands_still_with_step_size_zero,
     step.joins_its_forms,
+    step.runs_alike_in_both_engines,  # before any other compiled code: it says which line Numba cannot compile
     step.treats_sparse_as_dense,
-    step.runs_alike_in_both_engines,
 )
 
 

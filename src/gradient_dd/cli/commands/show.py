@@ -36,6 +36,8 @@ def show(name: str | None, parameters: tuple[str, ...], rule: str | None, as_jso
         facts = describe_learner(LEARNERS[name])
     elif name is not None and name in TASKS:
         facts = describe_task(build(name, **dict(map(assignment, parameters))))
+    elif name is not None and ".py" in name:
+        raise bad_request("'show'", "be given a rule in a file as --rule FILE.py:NAME", name)
     else:
         raise unknown("learner or task", name, [*LEARNERS, *TASKS])
     blocks = (block(name, value) for name, value in facts.items() if value != "")

@@ -132,7 +132,12 @@ OF_THE_PAPER = (
     ),
     on_time("same-cost", "1, 1.1, 3", "The extra cost over GTD2 is negligible", costs_as_much("walk", "boyan")),
     mechanism("theorem", "4, theorem 1", "Gradient-DD converges where the assumptions hold", exact.MEAN_IS_STABLE),
-    mechanism("theorem-applies", "1, 4", "The experiments support the theorem", CONVERGES),
+    mechanism(
+        "theorem-applies",
+        "1, 4",
+        "On walks and Boyan chains, it ends below a tenth of the initial error",
+        CONVERGES,
+    ),
     mechanism(
         "natural-gradient", "1.1, 3, A.2", "Related to the natural gradient, but distinct from it", exact.IS_RELATED
     ),

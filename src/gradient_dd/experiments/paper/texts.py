@@ -63,7 +63,7 @@ SECTIONS = (
 )
 QUESTIONS = (
     PaperQuestion(
-        "Does it end below GTD2 and TDC, which it builds on?",
+        "Does it end below GTD2 and TDC, the gradient methods it is compared with?",
         ("walk-better", "boyan-better"),
         ("walk-faster", "boyan-faster"),
     ),
