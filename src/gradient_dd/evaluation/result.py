@@ -182,10 +182,11 @@ class Evaluation:
         if self.difference is None:
             return ""
         gain, low, high = self.difference
-        word = "not significantly different from"
-        if not low <= 0 <= high:
-            word = f"significantly {'better' if low > 0 else 'worse'} than"
-        return f"The target policy is {word} the logging policy: {gain:+.4g} (interval: {low:.4g} to {high:.4g})."
+        numbers = f"{gain:+.4g} (interval: {low:.4g} to {high:.4g})"
+        if low <= 0 <= high:
+            return f"The returns alone do not show whether the target policy beats the logging policy: {numbers}."
+        word = "better" if low > 0 else "worse"
+        return f"The target policy is significantly {word} than the logging policy: {numbers}."
 
     @property
     def values(self) -> Array:

@@ -73,7 +73,8 @@ def keeps_to_its_step_sizes(rule: Rule) -> None:
             signals = {name: at_rest.get(name, value) for name, value in draw.items()}
             made = rule.coefficients(signals) | {"w_change": 0.0}  # w did not change before
             moves = {name: move for name, move in made.items() if name.startswith(weights)}
-            assert not any(moves.values()), f"{rule.name} moves {weights} with {step_size} = 0: {moves}"
+            message = f"{rule.name} moves {weights} with {step_size} = 0: {moves}. Multiply these moves by {step_size}."
+            assert not any(moves.values()), message
 
 
 @for_each_form
