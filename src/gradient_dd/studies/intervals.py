@@ -1,8 +1,8 @@
 """Estimates with intervals: all standard errors, quantiles and resamples of the project.
 
-The functions are pure. An error is infinite if a lane diverged, and no function drops or replaces such a run: a mean
-with a diverged run is infinite, a setting that diverged once is never selected over a setting that did not, and
-diverged runs are counted.
+The functions are pure. The error of a diverged run is infinite, and no function drops or replaces the run: a mean
+with a diverged run is infinite, a setting that diverged in any run is never selected over a setting that never
+diverged, and diverged runs are counted.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ EXPLODED = 10.0  # a run above this multiple of the initial error counts in `exp
 
 
 class Estimate(NamedTuple):
-    """A mean, its standard error, and the number of diverged runs, each (settings,)."""
+    """A mean, its standard error, and the number of diverged runs, each of shape (settings,)."""
 
     mean: Array
     sem: Array
@@ -46,7 +46,7 @@ class Bounds(NamedTuple):
 
 
 def estimate(errors: Array) -> Estimate:
-    """Return means and standard errors over runs; errors: (settings, runs). One run has the standard error nan."""
+    """Return means and standard errors over runs; errors: (settings, runs). With one run, the standard error is nan."""
     diverged = np.count_nonzero(~np.isfinite(errors), axis=1)
     runs = errors.shape[1]
     mean = errors.mean(axis=1)
@@ -59,12 +59,12 @@ def estimate(errors: Array) -> Estimate:
 
 
 def has_exploded(errors: Array, first: float | Array) -> NDArray[np.bool_]:
-    """Return whether each error is infinite or far above the initial error; for nan, return False."""
+    """Return whether each error is infinite or far above the initial error; nan gives False."""
     return ~(errors <= EXPLODED * first) & ~np.isnan(errors)
 
 
 def select(errors: Array) -> int:
-    """Return the setting with the smallest mean; errors: (settings, runs). Ties go to the first.
+    """Return the setting with the smallest mean; errors: (settings, runs). Ties go to the first setting.
 
     If every setting diverged in some run, return the setting with the fewest diverged runs, with ties broken by the
     other runs; its mean is infinite.
