@@ -85,7 +85,7 @@ def time_limit_of(sample: Piece) -> tuple[int, float] | None:
     """Return the length at which too many episodes end, and the share of these episodes; None if no length is such.
 
     Episodes that end by themselves rarely all end at the same step. If an episode ends after L − 1 steps with
-    probability λ, estimated from lengths near L, all k that reach the longest length L end there with probability λᵏ.
+    probability λ, estimated from lengths near L, all k episodes of the longest length L end there with chance λᵏ.
     """
     _, first, counts = np.unique(sample.episode, return_index=True, return_counts=True)
     lengths = counts[sample.ended[first + counts - 1]]
@@ -117,7 +117,7 @@ def in_order(sample: Piece) -> tuple[int, int, int]:
 
 
 def leaks_of(sample: Piece) -> list[tuple[int, float]]:
-    """Return columns that predict the rest of the return better than all others, and the share only they explain."""
+    """Return columns that predict the remaining return better than all others, with the share only each explains."""
     part = sample.part(slice(LOOKED_AT))
     returns, weight = returns_of(part, np.zeros(len(part)))
     known, x = weight == 0, part.seen
@@ -144,7 +144,7 @@ def unexplained(x: Array, y: Array) -> float:
 
 
 def likely_ends(data: LogData) -> list[str]:
-    """Return the unused columns that may mark ends of episodes, in words: flags, and values that never return."""
+    """Return, as text, unused columns that may mark ends of episodes: flags, and columns whose values never recur."""
     unused, found = list(data.reader.columns.unused), []
     chunk = next(data.reader.source.chunks(unused, None), {}) if unused else {}
     for name, column in chunk.items():

@@ -43,7 +43,7 @@ class SampledChoices(NamedTuple):
     """A policy on the sample of a log.
 
     ratio   (n,) ratios of the actions taken, None if continuous;  untried  share of actions not in the log
-    visits  rows that go on, at most VISITS of them;  there  (visits, actions) the policy's choices in the next state
+    visits  up to VISITS rows that end no episode;  there  (visits, actions) the policy's choices in the next state
     starts  initial rows;  here  (starts, actions) the policy's choices in these rows
     """
 

@@ -260,7 +260,7 @@ class Run:
         return own, -seen.product[seen.last, None] * ahead[np.minimum(seen.lengths, self.followed)], seen
 
     def propensities(self, sums: Sums, piece: Piece) -> None:
-        """Add the derivative by the estimated propensities, through the ratios of each row and later rows."""
+        """Add the gradient with respect to estimated propensities, through the ratios of each row and later rows."""
         own, after, seen = self.corrections(piece)
         own[seen.last] += after
         total, (first, rows) = np.cumsum(own[::-1], axis=0)[::-1], piece.spans

@@ -59,7 +59,7 @@ class Scale:
 
     @property
     def note(self) -> str:
-        """The warning that is shown with results of a smaller scale; empty at the full scale."""
+        """The warning that accompanies results of a smaller scale; empty at the full scale."""
         parts = [
             f"{own:,} of {full:,} {name}"
             for name, own, full in (("runs", self.runs, RUNS), ("episodes", self.episodes, WALK_EPISODES))
@@ -111,7 +111,7 @@ class Job:
     def results(self, studies: Sequence[Study], what: str = "") -> list[Results]:
         """Return the results of studies: run missing results, or raise if this job only reads results.
 
-        `what` names the studies in the message about this stage, which counts shared settings in each of them.
+        `what` names the studies in the message about this stage, which counts shared settings once per study.
         """
         begin = perf_counter()
         if self.how is not None:

@@ -41,7 +41,7 @@ class Entry(NamedTuple):
     key       fingerprint of everything that the numbers depend on
     setting   the selected values by parameter
     errors    (measures, runs) of the test runs, in single precision
-    curve     (octaves,) smallest mean error of the coarse grid near each step size over the initial error, or nan
+    curve     (octaves,) smallest mean error of the coarse grid near each step size / initial error, or nan
     diverged  number of settings of the coarse grid that diverged in some tuning run, out of `coarse` settings
     edges     parameters whose selected value is at an edge of the search
     """

@@ -75,7 +75,7 @@ def select(errors: Array) -> int:
 def order(errors: Array) -> NDArray[np.int64]:
     """Return the indices of all settings, best first, in the order of `select`; errors: (settings, runs)."""
     diverged = np.count_nonzero(~np.isfinite(errors), axis=1)  # an unfinished run (nan) counts as diverged
-    finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1)  # breaks ties, over equally many runs
+    finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1)  # breaks ties: equally many finite runs
     return np.lexsort((finite, diverged))
 
 
@@ -110,7 +110,7 @@ def ratio_interval(*pairs: tuple[Array, Array], level: float = LEVEL, seed: int 
     """Return mean(left)/mean(right) of the first pair, divided by the ratios of the other pairs, with an interval.
 
     Each pair has positive errors (runs,) of the same runs; different pairs have independent runs. One
-    pair gives a ratio of two learners; two pairs give the factor by which a ratio grows from the second to the first.
+    pair gives a ratio of two learners; two pairs give the growth factor of the ratio from the second pair to the first.
 
     The bootstrap is studentised on the logarithm, where ratios are nearly symmetric. Each bound is the wider bound of
     the symmetric and the equal-tailed interval, because each alone undercovers on skewed errors. With a

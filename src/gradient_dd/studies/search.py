@@ -29,7 +29,7 @@ from gradient_dd.learners import Parameter, Rule, Setting, find
 from gradient_dd.studies.intervals import order
 from gradient_dd.studies.study import Study, shortened
 
-LAST_RUNG = 7.0  # the coordinate of the upper bound of a parameter; the previous coordinate is high (1 − 2⁻⁷)
+LAST_RUNG = 7.0  # coordinate of the upper bound, `high`; just below this coordinate the value is high (1 − 2⁻⁷)
 SMALLEST = 0.01  # smallest coordinate of a positive parameter with an upper bound
 FEWEST_ALPHAS = 4
 DIGITS = 9  # number of decimals to which coordinates are rounded
@@ -80,8 +80,8 @@ QUICK = Budget(coarse=96, refined=96, runs=3, finals=((12, 10), (4, 20)))
 class SearchAxis:
     """The values to try for a parameter, and a coordinate in which neighbours have equal distances.
 
-    The coordinate of a parameter with an upper bound is −log₂(1 − value / high), else log₂ of the value. If 0 is
-    among the values to try, it is log₂(value + the smallest other value).
+    The coordinate of a parameter with an upper bound is −log₂(1 − value / high), else log₂ of the value. For such an
+    unbounded parameter with 0 among the values to try, it is log₂(value + the smallest other value).
     """
 
     parameter: Parameter

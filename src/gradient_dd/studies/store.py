@@ -1,8 +1,8 @@
 """The store: one SQLite file with all results, their studies and their origin.
 
 A unit is one task and one run with some settings. Its row has the keys of the settings, a record of numbers per setting
-and the curves, in a column of their own so that numbers are fast to read. A unit is written in one transaction.
-Readers may read while a sweep writes; a second sweep on the same file is an error.
+and the curves. The curves have a separate column, so that numbers are fast to read. A unit is written in one
+transaction. Readers may read while a sweep writes; a second sweep on the same file is an error.
 
 Every row has a checksum, and every task has the number of its units; both are verified when data are read. Damage
 raises an error, except inside `Store.collecting`, which lists it for status, verification and repair.

@@ -243,7 +243,7 @@ class Study:
         return sum(1 for _ in self.settings())
 
     def fresh(self, runs: int, settings: list[Setting], tasks: tuple[Task, ...] = ()) -> "Study":
-        """Return a study of these settings on runs after the runs of this study, for `tasks` or all of its tasks."""
+        """Return a study of these settings on later runs than this study's, for `tasks` or this study's tasks."""
         name, grids, first = f"{self.name}-fresh", tuple(map(as_grid, settings)), self.first_run + self.runs
         return replace(self, name=name, tasks=tasks or self.tasks, grids=grids, first_run=first, runs=runs)
 
@@ -251,8 +251,8 @@ class Study:
         """Yield (key, setting, facts) of every lane of a task.
 
         The key identifies everything that a result depends on except the run, including definitions. The description,
-        one of the facts, contains only the names and values shown to readers. Two settings with equal descriptions
-        and different keys have different definitions.
+        one of the facts, is a digest of the names and values that readers see. If two settings have equal
+        descriptions and different keys, a definition has changed.
         """
         common = {
             "task": task.name,

@@ -101,8 +101,8 @@ def run(
     """Compute the results of a study that are missing in the file `out`, and return all results of the study.
 
     `executor` is any concurrent.futures.Executor, by default `workers` threads. Its workers compute, and this process
-    writes. `progress` shows a bar on stderr, or a line every few seconds, unless `on_progress` is given: this function
-    is then called after every unit. `on_notice` is called with notices for the user.
+    writes. `progress` shows a bar on stderr, or a line every few seconds. If `on_progress` is given, it is called after
+    every unit instead. `on_notice` is called with notices for the user.
 
     >>> from gradient_dd.studies import grid
     >>> study = Study("mine", ["five_state_walk"], [grid("td", alpha=[0.1, 0.2])], episodes=5, runs=2)
