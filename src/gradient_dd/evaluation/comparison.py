@@ -273,7 +273,7 @@ class PolicyComparison:
 
     @property
     def ties(self) -> list[str]:
-        """The names of the best policy for the first question and of all policies not significantly worse than it."""
+        """The names of the best policy for the first question and of all not significantly different policies."""
         first = self.questions[0]
         return [one.name for one in first.usable if one is first.usable[0] or first.is_near(first.usable[0], one)]
 

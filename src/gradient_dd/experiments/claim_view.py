@@ -31,7 +31,7 @@ from gradient_dd.report.figure import GREEK
 from gradient_dd.report.forest import SHAPES, Forest, ForestRow, Mark
 from gradient_dd.report.svg import PlotAxis
 
-CHIPS = {  # by verdict: the class and the sign of a chip, and the word that follows a count
+CHIPS = {  # by verdict: the class and the sign of a chip, and the words that follow a count
     "holds": ("y", "✓", "hold"),
     "partly holds": ("m", "◐", "partly hold"),
     "does not hold": ("n", "✗", "do not hold"),

@@ -184,7 +184,7 @@ class StudyEvidence:
         return found
 
     def choose(self, case: str, line: Line, tuned_for: str = "last100") -> TunedSetting:
-        """Return the setting of a line with the smallest mean error on tuning runs; all claims share the choice."""
+        """Return the setting of a line with the smallest mean error on tuning runs; all claims share it."""
         key = case, line, tuned_for
         if key not in self.chosen_before:
             settings, errors = self.table(case, tuned_for)
@@ -276,7 +276,7 @@ class SearchEvidence(StudyEvidence):
         return Study(**plain | {"tasks": tasks, "grids": grids, "first_run": first, "runs": len(runs)})
 
     def round(self, case: str, settings: Iterable[Setting], runs: range) -> list[Study]:
-        """Return the studies of settings on tuning runs: one, or one per run if each has its own initial weights."""
+        """Return the studies of settings on tuning runs: one study, or one per run if initial weights differ."""
         (task,) = self.cases[case]
         if not self.has_random_starts(case):
             return [self.part((task,), settings, runs)]

@@ -4,7 +4,7 @@
    if the limit is 1).
 2. Each part gives its place by the fewest factors (task, rival, size, measure, variant): "at m = 40". If the place
    takes more than 78 characters, the part counts its comparisons: "in 17 of 24 comparisons".
-3. Each part gives its numbers: one, "a and b", or "a to b". The first part names the quantity. If an interval spans
+3. Each part gives its numbers: "a", "a and b", or "a to b". The first part names the quantity. If an interval spans
    more than a factor of 10, the end of the intervals replaces the estimates, and undecided parts give no number.
 4. An answer to a question is one word, chosen by a rule, and a sentence about all claims of the question, task by task.
 """

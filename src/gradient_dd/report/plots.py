@@ -50,7 +50,7 @@ def plot_evaluation(found: Evaluation, ax: Any) -> Any:
 
 
 def plot_comparison(found: PolicyComparison, ax: Any) -> Any:
-    """Draw the values of the policies in the first question with their intervals, the largest on top."""
+    """Draw the values of the policies in the first question with their intervals, the largest value on top."""
     question = found.questions[0]
     records = [one | {"colour": COLOURS[one["verdict"]]} for one in question.records()]
     return forest(sorted(records, key=lambda one: one["value"]), question.baseline.found.value, ax)

@@ -82,8 +82,8 @@ def order(errors: Array) -> NDArray[np.int64]:
 def paired_bootstrap(left: Array, right: Array, seed: int = 0, draws: int = DRAWS, level: float = LEVEL) -> Interval:
     """Return mean(left − right) with a studentised bootstrap interval; left, right: (runs,) of the same runs.
 
-    Errors of a run are drawn together, so common variation cancels. With a diverged run the difference is infinite or
-    undefined, and so are the bounds. A single run has infinite bounds.
+    Both errors of a run are drawn together, so common variation cancels. With a diverged run the difference and its
+    bounds are infinite or undefined. A single run has infinite bounds.
     """
     check_pair(left, right)
     with np.errstate(invalid="ignore"):

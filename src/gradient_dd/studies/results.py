@@ -191,7 +191,7 @@ def places(settings: Sequence[Setting], wanted: Callable[[Setting], bool]) -> li
 def tuned(settings: Sequence[Setting], errors: Array, wanted: Callable[[Setting], bool]) -> int:
     """Return the index of the best of the wanted settings; errors: (settings, runs).
 
-    The best setting has the smallest mean error; a setting that diverged in any run is selected only if all did.
+    The best setting has the smallest mean error. If any setting never diverged, the best setting never diverged.
     """
     ours = places(settings, wanted)
     if not ours:

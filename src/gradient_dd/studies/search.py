@@ -80,8 +80,8 @@ QUICK = Budget(coarse=96, refined=96, runs=3, finals=((12, 10), (4, 20)))
 class SearchAxis:
     """The values to try for a parameter, and a coordinate in which neighbours have equal distances.
 
-    The coordinate of a parameter with an upper bound is −log₂(1 − value / high), else log₂ of the value. For such an
-    unbounded parameter with 0 among the values to try, it is log₂(value + the smallest other value).
+    The coordinate of a parameter with an upper bound is −log₂(1 − value / high), else log₂ of the value. If 0 is
+    among the values to try, the latter is log₂(value + the smallest other value).
     """
 
     parameter: Parameter

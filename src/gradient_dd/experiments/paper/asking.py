@@ -108,7 +108,7 @@ class Side(NamedTuple):
 
 
 def against(ours: Side, rivals: Sequence[Side], criterion: Criterion, tunings: Iterable[str] = WAYS) -> Ask:
-    """Ask whether the ratio of our error to each rival's meets a criterion, on every case of the rivals' study."""
+    """Ask whether the ratio of our error to each rival's error meets a criterion, on all cases of the rivals' study."""
     studies = tuple(dict.fromkeys((ours.study, rivals[0].study)))
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
@@ -131,7 +131,7 @@ def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "las
 
 
 def versus(study: str, rivals: Iterable[str], criterion: Criterion, tunings: Iterable[str] = WAYS) -> Ask:
-    """Ask whether the ratio of Gradient-DD's error to each rival's meets a criterion, on every case of a study."""
+    """Ask whether the ratio of Gradient-DD's error to each rival's error meets a criterion, on all cases of a study."""
     return against(Side(study), [Side(study, rival) for rival in rivals], criterion, tunings)
 
 
