@@ -23,7 +23,7 @@ from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_r
 
 LONGEST_HEADER = 4096  # maximum bytes of an array's header; NumPy writes 118 for an array of numbers
 MOST_PACKED = 1032  # maximum compression ratio of a .npz file
-ODD = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError  # of malformed content
+ODD = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError  # errors of malformed content
 
 
 class FileKind(NamedTuple):

@@ -31,7 +31,7 @@ def main() -> None:
     stopped = catch_ctrl_c()
     try:
         if "numpy" not in sys.modules:  # NumPy reads the variable only when it is imported
-            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we use our own threads
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and sweeps use threads
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):  # None if the stream is closed
                 stream.reconfigure(errors="backslashreplace")  # escapes characters that the terminal cannot show

@@ -93,7 +93,7 @@ def by_size(section: Section, verdicts: Mapping[str, ClaimVerdict], way: Way) ->
 
 
 def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> dict[str, Any] | None:
-    """Return the verdicts by variant and claim; a verdict that does not depend on the place of ρ counts twice."""
+    """Return the verdicts by variant and claim; a verdict without a place of ρ appears under both places."""
     found: dict[tuple[str, ...], dict[str, list[Comparison]]] = {}
     for verdict in verdicts:
         for one in comparisons_of(verdict, way):

@@ -164,7 +164,7 @@ def span(estimates: Iterable[float], told: Callable[[float], str] = rough) -> st
 
 
 def numbers(some: Sequence["Comparison"]) -> str:
-    """Return the estimates of a part; with a wide interval, the ends that decide the outcome, or nothing."""
+    """Return the estimates of a part; with a wide interval, the end that decides the outcome, or nothing."""
     if not any(map(is_wide, some)):
         return span(one.estimate for one in some)
     if some[0].outcome == "open":

@@ -86,7 +86,7 @@ def drawn(
     across: int = 1,
     **shape: Any,
 ) -> Iterator[Sheet]:
-    """Yield a sheet to draw on, in the style of this project; then add title and caption, and save it in a folder.
+    """Yield a sheet to draw on, in the style of this project; then add title and caption, and save the figure.
 
     `keys` returns the entries of the legend below all panels, column by column in `across` columns. `shape` has other
     arguments of `Sheet`.
@@ -112,7 +112,7 @@ def key(label: str, colour: str, style: Any = "-", width: float | None = None, *
 def svg_text(canvas: Canvas) -> str:
     """Return a drawing as SVG without background, for pages of any colour.
 
-    Coordinates, the numbers inside tags, are rounded to a tenth of a point, and indentation is removed: half the size.
+    To halve the size, coordinates (the numbers inside tags) are rounded to 0.1 points and indentation is removed.
     """
     with StringIO() as file:
         canvas.savefig(file, format="svg", metadata={"Date": None}, transparent=True)

@@ -174,7 +174,7 @@ def forest(title: str, found: dict[str, list[Winner]]) -> str:
 
 
 def sentence(task: str, ordered: Sequence[Winner]) -> str:
-    """Return the learner with the lowest error on a task, and the learners whose difference is not significant."""
+    """Return a sentence on the learner with the lowest error on a task and those not significantly different."""
     best, *others = ordered
     higher = [f"{one.label} has {one.ratio.estimate:.3g} times its error" for one in others if one.ratio.low > 1]
     unsure = [one.label for one in others if not one.ratio.low > 1]

@@ -57,7 +57,7 @@ def plot_comparison(found: PolicyComparison, ax: Any) -> Any:
 
 
 def forest(records: Sequence[dict[str, Any]], line: float | None, ax: Any) -> Any:
-    """Draw a row for each record (name, value, low, high, colour), the first at the bottom, and a dotted baseline."""
+    """Draw one row per record (name, value, low, high, colour), the first row at the bottom, and a dotted baseline."""
     with mpl.rc_context(STYLE):
         axes = plt.subplots(figsize=(6, 1 + 0.3 * len(records)), layout="constrained")[1] if ax is None else ax
         for place, one in enumerate(records):

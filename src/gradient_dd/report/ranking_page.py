@@ -63,7 +63,7 @@ class StandingPicture(NamedTuple):
 def picture(name: str, standing: Standing) -> StandingPicture:
     """Return a picture by its name in PICTURES."""
     with styled():
-        canvas = Canvas(layout=None if name == "step_sizes" else "constrained")  # seconds for 45 panels
+        canvas = Canvas(layout=None if name == "step_sizes" else "constrained")  # "constrained" is slow for 45 panels
         PICTURES[name][0](standing, canvas)
         return StandingPicture(svg_text(canvas))
 
@@ -103,7 +103,7 @@ def ratios(standing: Standing, canvas: Any) -> None:
         records.append({"name": problem.name, "value": value, "low": low, "high": high, "colour": colour})
     axes = forest(records, 1.0, canvas.subplots())
     values = [one["value"] for one in records if 0 < one["value"] < np.inf]
-    low, high = min([*values, 0.8]), max([*values, 1.25])  # wide intervals do not squeeze the estimates together
+    low, high = min([*values, 0.8]), max([*values, 1.25])  # without intervals, as wide ones squeeze estimates
     axes.set(xscale="log", xlim=(max(low / 2, 1e-4), min(high * 2, 1e4)), xlabel="ratio of errors")
     axes.set_title(f"{standing.rules[name].label} over {standing.rules[rival].label}")
     plain_numbers(axes.xaxis)

@@ -32,7 +32,7 @@ from gradient_dd.tasks import Task
 with extra("report"):
     from matplotlib.lines import Line2D
 
-STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: a row in the strip of diverged step sizes, and the gap below it
+STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: a row in the strip of diverged step sizes, and the gap below the strip
 SPARSE = 16  # number of curve points from one marker to the next
 EXPLAINED = f"✕ above the axes: diverged, a mean beyond {EXPLODED:g} × the initial error or infinite"
 RING = "ring: the best step size is the last of the grid"

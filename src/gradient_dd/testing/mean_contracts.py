@@ -8,7 +8,7 @@ where o' is the outcome before o, the mean of a trace is
 where p is the frequency of an outcome. The remaining probability belongs to an episode start, where `before` is 0.
 This is a linear system with one unknown vector for each outcome. The numbers in the memory of a trace, such as F of the
 emphatic learners, are affine in their old values and solve a system of the same type. Traces that depend on themselves
-(true-online TD) raise an error. Updates that are not linear in z (PGTD2) do not have their mean at the mean trace.
+(true-online TD) raise an error. If an update is not linear in z (PGTD2), its mean is not its value at the mean trace.
 """
 
 from collections.abc import Callable
@@ -177,7 +177,7 @@ def moves_on_average_as_it_states(rule: Rule) -> None:
     Here A, b, B and C come from the tables of the tasks. Both placements of ρ have this mean, because E[ρ|s] = 1.
     """
     if rule.expected is None or rule.uses_sample_twice:
-        return  # `moves_as_it_states` reports a missing `expected`; with `uses_sample_twice`, draws are independent
+        return  # `moves_as_it_states` reports a missing `expected`; the other mean is over independent draws
     rng = np.random.default_rng(1)
     for which in (*HARSH_TASKS, (0, True)):
         task = harsh_task(*which)
