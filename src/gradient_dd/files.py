@@ -68,7 +68,7 @@ def replaced(target: Path) -> Iterator[Path]:
 
 
 def check_regular(file: Path) -> None:
-    """Raise for a pipe or a device, because opening it could block forever and SQLite would leave a journal."""
+    """Raise for a pipe or a device, because opening either could block forever, and SQLite would leave a journal."""
     try:
         odd = file.exists() and not (file.is_file() or file.is_dir())
     except (OSError, ValueError):  # opening the file will report the problem

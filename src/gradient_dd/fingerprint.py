@@ -66,7 +66,7 @@ def lambda_source(function: Callable[..., Any]) -> str:
     return ast.unparse(next(iter(found)))
 
 
-LIBRARIES = ("gradient_dd", "jax", "numpy", "optax", "scipy")  # whose functions are identified by name, not code
+LIBRARIES = ("gradient_dd", "jax", "numpy", "optax", "scipy")  # packages whose functions are identified by name
 
 
 def made_of(value: Any, depth: int = 0) -> Any:

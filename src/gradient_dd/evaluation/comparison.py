@@ -4,8 +4,8 @@ The influences of two policies are paired by episode and give the intervals of t
 
     Δq = q − q'      Δd = d − d'      Δ = blend of Δq and Δd, as for a value      ±  f · standard error of Σ (ψ − ψ')
 
-The result is the union of the three intervals, extended by the differences that other features give, because features
-cause bias in addition to chance. A policy is better if the interval of the blend and the differences that other
+The reported interval is the union of the three, extended by the differences that other features give, because every
+choice of features adds bias. A policy is better if the interval of the blend and the differences that other
 features give are above 0.
 f makes the intervals of all differences to the baseline simultaneous: f is the quantile of the largest ratio of
 |Σ ξ (ψ − ψ')| to its standard error, for random ξ (multiplier bootstrap).

@@ -82,7 +82,7 @@ def ratio_of_sums(sums: Array, rows: Array) -> tuple[float, float]:
 
 
 def time_limit_of(sample: Piece) -> tuple[int, float] | None:
-    """Return the length at which too many episodes end, and the share of these episodes; None if no length is such.
+    """Return the length at which too many episodes end, and the share of these episodes; None if there is none.
 
     Episodes that end by themselves rarely all end at the same step. If an episode ends after L − 1 steps with
     probability λ, estimated from lengths near L, all k episodes of the longest length L end there with chance λᵏ.
@@ -117,7 +117,7 @@ def in_order(sample: Piece) -> tuple[int, int, int]:
 
 
 def leaks_of(sample: Piece) -> list[tuple[int, float]]:
-    """Return columns that predict the remaining return better than all others, with the share only each explains."""
+    """Return each column that predicts the remaining return better than all others, and the share only it explains."""
     part = sample.part(slice(LOOKED_AT))
     returns, weight = returns_of(part, np.zeros(len(part)))
     known, x = weight == 0, part.seen

@@ -212,7 +212,7 @@ def one_round(
 ) -> Log:
     """Return at most `most` transitions of one round as columns, ordered by copy of the environment.
 
-    A round of a single environment stops at the end of an episode once it has half of `most` transitions. Unfinished
+    A round of a single environment stops at the end of an episode once the round has half of `most`. Unfinished
     episodes are cut. Episodes are numbered from `episodes`.
     """
     space, copies = place.observations, place.copies

@@ -1,7 +1,7 @@
 """The registry of findings, and the verdict that summarises them.
 
 A finding is a function of the evidence of its subject. The function yields any number of pairs (level, sentence), or of
-sentences whose level is its gravest. The subjects are:
+plain sentences, which have the gravest level of the finding. The subjects are:
 
     data     `LogData` of log_data.py: columns, rows and episodes of the log
     ratios   `RatioFacts` of data_findings.py: the ratios of a policy on the log

@@ -1,7 +1,7 @@
 """`gdd.evaluate_log` and `gdd.compare`: the value of a policy from a log, and the best of several policies to deploy.
 
 `evaluate_log` also answers questions. A question is evaluated as a log with a single action and with the question's own
-cumulants, discounts and ratios. A new episode starts after each end of the question and after each gap without it.
+cumulants, discounts and ratios. A new episode starts after each end of the question and after each gap in its rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ TODAY = "today"  # default name of the logging policy
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answers:
-    """The answers of a log to questions: an `Evaluation` per name."""
+    """The answers of a log to questions: an `Evaluation` per question, by name."""
 
     answers: Mapping[str, Evaluation]
     stated: tuple[str, ...]

@@ -1,7 +1,7 @@
 """A log prepared for evaluation: its rows, actions and policies, and the features of its states.
 
 A policy with known probabilities of all actions has action values. A policy with only the ratios of the actions taken
-has state values: it is treated as a single action, whose rows are weighted by the ratios.
+has state values: the policy is treated as a single action, whose rows are weighted by the ratios.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -2,7 +2,7 @@
 
 Whole numbers, or at most 64 distinct observations, become a table unless there are fewer than ten rows per state. For
 other logs, every candidate predicts the returns of the logging policy by LSTD-Q, solved without the group of episodes
-to be predicted. The choice is the widest map with 20 rows per weight whose error is within two standard errors
+to be predicted. The choice is the widest map with 20 or more rows per weight whose error is within two standard errors
 of the best; the next two candidates show how much the value depends on the features.
 """
 
@@ -33,7 +33,7 @@ from gradient_dd.stream.log.columns import Actions
 
 GIVEN = "given"  # name of the user's map
 MOST_FEATURES = 3000  # largest number of state-action features, for dense equations
-MOST_CELLS = 20_000  # largest number of cells of a table, whose equations are sparse
+MOST_CELLS = 20_000  # largest number of state-action features of a table, whose equations are sparse
 TABLE_RIDGE, MAP_RIDGE = 1e-6, 1e-4
 CANDIDATES = {  # degree of the polynomial, and number of radial functions
     "linear": (1, 0),

@@ -125,7 +125,7 @@ class RatioProducts(NamedTuple):
     """Products along the episodes of a piece.
 
     product   (n,) R_t;  discount  (n,) D_t
-    last      the last row of each episode within the limit of steps;  lengths  number of the episode's rows up to it
+    last      the last row of each episode within the limit of steps;  lengths  number of its rows up to the last row
     """
 
     product: Array

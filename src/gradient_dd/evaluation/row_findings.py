@@ -1,6 +1,6 @@
 """Findings on the rows of a log: heavy tails, duplicated episodes, order, missing rows, shifted rewards, drift.
 
-Each finding follows the statistic that it judges; a statistic is None if the log is too short for it.
+Each finding follows the function that computes its statistic; a statistic is None if the log is too short.
 
 Copies: by the Markov property, pairs of episodes that are identical up to their middle should continue identically as
 often as other pairs that meet in the same state in the middle.

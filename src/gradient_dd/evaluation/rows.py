@@ -5,7 +5,7 @@ are randomly assigned to 20 groups; the solution without a group is checked on t
 With fewer than 20 episodes, the log is cut into about 200 stretches, which are assigned to groups instead of episodes.
 
 A folder of Parquet files consists of parts that share no episode. Sums over a part are computed in this process or by a
-worker of a Dask cluster that can also read the folder. They are added in the order of the parts, with the same bits.
+worker of a Dask cluster that can also read the folder, and added in part order, so workers do not change the bits.
 
 Sums are computed with one BLAS thread. Matrices of an evaluation are small, and threads of OpenBLAS wait for each other
 by spinning: on a busy machine two threads took six times the processor time of one (`python -m trials.policy_speed`).

@@ -44,7 +44,7 @@ Header = Callable[[Any, Task], None]
 def draw(
     figure: Figure, panels: list[Panel], study: Study, folder: Path, note: str = "", header: Header | None = None
 ) -> None:
-    """Draw a figure into folder/NAME.svg and .png; `header` draws a picture above the panels, also saved alone."""
+    """Draw a figure into folder/NAME.svg and .png; `header` draws a picture above the panels, saved alone too."""
     strip, unit = strip_height(panels), "episodes" if study.episodes else "steps"
     lines = [
         scale(study),

@@ -33,7 +33,7 @@ from gradient_dd.fingerprint import code_of, digest, fingerprint, plain
 from gradient_dd.learners import RHO_MODES, Rule, Setting, find
 from gradient_dd.tasks import Task, build
 
-MOST_SETTINGS = 2_000_000  # maximum per study; this number takes half a gigabyte, and a few seconds to check
+MOST_SETTINGS = 2_000_000  # maximum per study, which takes half a gigabyte and a few seconds to check
 
 
 @dataclass(frozen=True)

@@ -37,9 +37,9 @@ CONTRACTS: tuple[Contract, ...] = (
 def check_learner(rule: str | Rule) -> list[str]:
     """Run every contract on a rule or named learner; return a sentence for each contract that does not apply.
 
-    The AssertionError says which contract the rule violates, and how. A rule with a mean update, `expected`, is checked
-    term by term. Without it, the contracts detect a wrong sign or a missing ratio only if it moves the fixed point or
-    makes the mean unstable, and the returned list says so. A rule that is not affine in its weights, such as a Huber
-    rule, has no mean update; declare affine=False, and the list says which contracts do not apply.
+    The AssertionError names the violated contract, with the evidence. A rule with a mean update, `expected`, is checked
+    term by term. Without `expected`, the contracts detect a wrong sign or a missing ratio only if the error moves the
+    fixed point or makes the mean unstable, and the returned list says so. A rule that is not affine in the weights,
+    such as a Huber rule, has no mean update; declare affine=False, and the list names the contracts that do not apply.
     """
     return [note for contract in CONTRACTS if (note := contract(find(rule)))]

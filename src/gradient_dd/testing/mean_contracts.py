@@ -145,7 +145,7 @@ def moves_as_it_states(rule: Rule) -> str | None:
     """Check on single transitions that the step moves the weights as `expected` states.
 
     With the matrices of one transition as A, b, B and C, i.e. z (x − γx')ᵀ, r z, γ (1 − λ) x'zᵀ and x xᵀ, `expected`
-    is the update of that transition; without a trace z is ρ x. This checks the sign, the step size and the ratio of
+    is the update of that transition; without a trace z is ρ x. The contract checks the sign, step size and ratio of
     every term.
     """
     if not rule.affine:
