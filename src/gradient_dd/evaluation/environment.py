@@ -212,8 +212,8 @@ def one_round(
 ) -> Log:
     """Return at most `most` transitions of one round as columns, ordered by copy of the environment.
 
-    A round of a single environment stops at the end of an episode once the round has half of `most`. Unfinished
-    episodes are cut. Episodes are numbered from `episodes`.
+    A round of a single environment stops at the end of an episode once the round has half of `most` transitions.
+    Unfinished episodes are cut. Episodes are numbered from `episodes`.
     """
     space, copies = place.observations, place.copies
     seen = reset_by(place, seed=seed)
