@@ -4,7 +4,7 @@
     task = gdd.tasks.random_walk(n_states=20)
     agent = gdd.Learner("gradient_dd", n_features=task.n_features, alpha=0.1)
 
-The names below are the public API. Each is imported on first use, so that the command line starts quickly:
+The names below are the public API. Each name is imported on first use, so that the command line starts quickly:
 `import gradient_dd` by itself imports neither NumPy nor Gymnasium nor Numba.
 """
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 
-_NAMES = {  # the public names of each module; a module under its own name is public as a whole
+_NAMES = {  # the public names of each module; a module that lists its own name is public as a whole
     "engine.reference": ("reference",),
     "errors": ("BadRequestError", "DivergedError", "GradientDDError"),
     "evaluation": ("collect", "compare", "evaluate", "evaluate_log"),

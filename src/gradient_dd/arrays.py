@@ -21,8 +21,8 @@ LARGEST = 1e50  # largest number in a task or a log; the product of four such nu
 def numbers(what: str, value: Any, largest: float = np.inf) -> Array:
     """Return `value` as an array of finite floats with absolute values up to `largest`, or raise.
 
-    Booleans count as 0 and 1. Text, complex numbers, dates and masked arrays are errors, because a conversion to float
-    would lose information. The result may share memory with `value`.
+    Booleans count as 0 and 1. Text, complex numbers, dates and masked arrays raise an error, because a conversion to
+    float would lose information. The result may share memory with `value`.
     """
     array = as_floats(what, value)
     finite = np.isfinite(array)
@@ -94,7 +94,7 @@ def check_memory(what: str, size: float, hint: str) -> None:
     except (AttributeError, OSError, ValueError):
         if given is not None:
             raise bad_request(MEMORY, "be a number of bytes, e.g. 4e9", given) from None
-        limit = 2.0**32  # the system does not report its memory
+        limit = 2.0**32  # the system does not report the size of its memory
     if size > limit:
         rule = f"take at most {in_words(limit)}, {reason}"
         raise bad_request(what, rule, Unquoted(in_words(float(min(size, 10**300)))), hint)

@@ -26,14 +26,14 @@ class BadRequestError(GradientDDError, ValueError):
 
 
 class DivergedError(GradientDDError, ArithmeticError):
-    """A learner's next step would not be finite; its last finite weights are kept."""
+    """A learner's next step would not be finite; the learner keeps its last finite weights."""
 
 
 class MissingExtraError(GradientDDError, ImportError):
     """A package of an optional extra is not installed."""
 
 
-EXTRAS = {  # for each extra, the features that need it and the packages that it installs
+EXTRAS = {  # for each extra, the feature that needs the extra and the packages that the extra installs
     "cluster": ("A Dask cluster", "cloudpickle distributed"),
     "environments": ("A Gymnasium environment", "gymnasium"),
     "neural": ("A network", "jax optax"),

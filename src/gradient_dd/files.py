@@ -23,7 +23,7 @@ from gradient_dd.errors import BadRequestError, GradientDDError, Unquoted, bad_r
 
 LONGEST_HEADER = 4096  # maximum bytes of an array's header; NumPy writes 118 for an array of numbers
 MOST_PACKED = 1032  # maximum compression ratio of a .npz file
-ODD = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError  # of malformed content
+ODD = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError  # errors of malformed content
 
 
 class FileKind(NamedTuple):
@@ -56,7 +56,7 @@ def write_file(path: Any, kind: FileKind, header: Mapping[str, Any], arrays: Map
 @contextmanager
 def replaced(target: Path) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces `target` atomically; remove it if the block fails."""
-    check_regular(target)  # a device would be replaced too
+    check_regular(target)  # the replacement would also replace a device
     part = target.with_name(f"gradient-dd-{token_hex(8)}.part")  # unique across threads and containers
     try:
         yield part
@@ -68,7 +68,7 @@ def replaced(target: Path) -> Iterator[Path]:
 
 
 def check_regular(file: Path) -> None:
-    """Raise for a pipe or a device, because opening it could block forever and SQLite would leave a journal."""
+    """Raise for a pipe or a device, because opening either could block forever, and SQLite would leave a journal."""
     try:
         odd = file.exists() and not (file.is_file() or file.is_dir())
     except (OSError, ValueError):  # opening the file will report the problem
@@ -90,7 +90,7 @@ def checksum(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
 def open_saved(path: Any, kind: FileKind) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the header and the arrays of a saved file; raise an error of one sentence if the file is not valid.
 
-    An error that malformed content raises in the body of the `with` statement is reported as a damaged file, too.
+    Errors that malformed content raises in the body of the `with` statement are also reported as a damaged file.
     """
     place = file_path(f"The path of the {kind.name}", path)
     try:
@@ -114,7 +114,7 @@ def open_saved(path: Any, kind: FileKind) -> Iterator[tuple[dict[str, Any], dict
 
 
 def read_arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
-    """Return all arrays of a .npz file by name, or only those in `names`; the others are not unpacked.
+    """Return all arrays of a .npz file by name, or only the arrays in `names`; other arrays are not unpacked.
 
     Raise OSError if the file cannot be opened, and DamagedFileError if it is damaged.
     """

@@ -40,7 +40,7 @@ def digest(text: str) -> str:
 def code_of(function: Callable[..., Any]) -> str:
     """Return the source of a function, docstring included, in a form that comments and layout do not change.
 
-    Without source, e.g. for a function typed at a prompt, return the bytecode. Called functions are not included.
+    If there is no source, e.g. for a function typed at a prompt, return the bytecode. Called functions are excluded.
     """
     if not hasattr(function, "__code__"):
         return repr(function)  # a callable object, such as the function of a tapered schedule
@@ -66,7 +66,7 @@ def lambda_source(function: Callable[..., Any]) -> str:
     return ast.unparse(next(iter(found)))
 
 
-LIBRARIES = ("gradient_dd", "jax", "numpy", "optax", "scipy")  # functions identified by name, not by code
+LIBRARIES = ("gradient_dd", "jax", "numpy", "optax", "scipy")  # packages whose functions are identified by name
 
 
 def made_of(value: Any, depth: int = 0) -> Any:

@@ -15,11 +15,11 @@ from gradient_dd.errors import boolean
 EVERY = 10.0  # seconds between plain lines
 PATIENCE = 1.0  # seconds of work before bars appear
 
-Told = Callable[[int, int], Any]  # called with the work done and the total; 0 means that the total is not known yet
+Told = Callable[[int, int], Any]  # called with the work done and the total; a total of 0 is not known yet
 
 
 class Bars:
-    """Named progress bars for a `with` block; short work shows none."""
+    """Named progress bars for a `with` block; short work shows no bars."""
 
     def __init__(self, keep: bool = False) -> None:
         """Create the bars; `keep` leaves them on the screen at the end."""
@@ -68,7 +68,7 @@ class Bars:
         return "; ".join(parts)
 
     def show(self, name: str, done: int, total: int, note: str = "", key: Any = None, visible: bool = True) -> None:
-        """Add or update a bar; `key` identifies it if several bars have the same name."""
+        """Add or update a bar; `key` identifies the bar if several bars have the same name."""
         key = name if key is None else key
         if key not in self.known:
             self.known[key] = self.bars.add_task(name, total=None, note="")

@@ -1,7 +1,7 @@
 """Registration of the tasks with Gymnasium, without importing Gymnasium.
 
 Gymnasium 1.x has no entry points for plugins, and importing it takes longer than the rest of `import gradient_dd`. The
-names are therefore registered at once if Gymnasium is loaded, else right after it is imported.
+tasks are therefore registered at once if Gymnasium is loaded, else right after a program imports Gymnasium.
 """
 
 import sys

@@ -19,22 +19,22 @@ from gradient_dd.errors import BadRequestError, GradientDDError, one_line
 if TYPE_CHECKING:
     import click
 
-SOON = 0.02  # seconds after which a lost Ctrl-C is repeated
-DEBUG = "GRADIENT_DD_DEBUG"  # environment variable; if set, tracebacks are shown
+SOON = 0.02  # seconds after which a lost KeyboardInterrupt is raised again
+DEBUG = "GRADIENT_DD_DEBUG"  # environment variable; if set, the program shows tracebacks
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 1 the work failed or was interrupted, 2 a bad request.
+    """Run the command line. Exit codes: 0 for success, 1 for failed or interrupted work, 2 for a bad request.
 
     Every error is one sentence on stderr; GRADIENT_DD_DEBUG=1 shows the traceback of an unexpected error.
     """
     stopped = catch_ctrl_c()
     try:
         if "numpy" not in sys.modules:  # NumPy reads the variable only when it is imported
-            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and we use our own threads
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small, and sweeps use threads
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):  # None if the stream is closed
-                stream.reconfigure(errors="backslashreplace")  # for characters that the terminal cannot show
+                stream.reconfigure(errors="backslashreplace")  # escapes characters that the terminal cannot show
         from gradient_dd.cli.commands import cli
 
         run(cli)
@@ -62,14 +62,14 @@ def run(command: "click.Command") -> None:
         with suppress(OSError):
             error.show()
         stop("", 2)
-    except click.Abort as error:  # Click raises it for a KeyboardInterrupt, whose message is kept
+    except click.Abort as error:  # Click replaces KeyboardInterrupt; this keeps the message
         raise KeyboardInterrupt(*(error.__cause__.args if error.__cause__ else ())) from None
 
 
 def catch_ctrl_c() -> list[int]:
-    """Make Ctrl-C raise KeyboardInterrupt, and return a list that is empty until then.
+    """Make Ctrl-C raise KeyboardInterrupt, and return a list that is empty until the first Ctrl-C.
 
-    Python drops an exception raised in a destructor or a callback, so a lost KeyboardInterrupt is raised again.
+    Python drops exceptions raised in destructors and callbacks, so a dropped KeyboardInterrupt is raised again.
     """
     stopped: list[int] = []
 

@@ -1,4 +1,4 @@
-"""`python -m gradient_dd.cli` is `gradient-dd`."""
+"""`python -m gradient_dd.cli` runs `gradient-dd`."""
 
 from gradient_dd.cli import main
 

@@ -16,7 +16,7 @@ GRID_FLAGS = {"tasks": "--task", "learners": "--learner", "others": "--set"} | {
 
 
 def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
-    """Return the study that the flags of `sweep` describe; every learner gets the values of its parameters."""
+    """Return the study that the flags of `sweep` describe; a learner gets the values of the parameters that it has."""
     known, names = {**LEARNERS, **rules}, [*flags["learners"], *rules]
     for flag, given in (("--task", flags["tasks"]), ("--learner or --rule", names)):
         if not given:
@@ -48,7 +48,7 @@ def study_from_flags(flags: dict[str, Any], rules: dict[str, Rule]) -> Study:
 
 
 def study_from_file(path: str, flags: dict[str, Any], rules: dict[str, Rule]) -> tuple[Study, list[str]]:
-    """Return the study in a file, with changes from the flags, and a sentence for each change."""
+    """Return the study in a file, as changed by the flags, and a sentence for each change."""
     for name, flag in GRID_FLAGS.items():
         if flags[name]:
             got = flags[name] if isinstance(flags[name], str) else " ".join(flags[name])
@@ -72,7 +72,7 @@ def study_from_file(path: str, flags: dict[str, Any], rules: dict[str, Rule]) ->
 
 
 def task_table(text: str) -> dict[str, Any]:
-    """Return a text such as "random_walk:n_states=40,features=linear" as the table of a task."""
+    """Return a text such as "random_walk:n_states=40,features=linear" as the dictionary of a task."""
     name, _, parameters = text.partition(":")
     return {"name": name} | dict(assignment(part) for part in parameters.split(",") if part)
 
@@ -91,7 +91,7 @@ def assignment(text: str) -> tuple[str, Any]:
 
 
 def values_by_name(flag: str, texts: tuple[str, ...]) -> dict[str, list[float]]:
-    """Return the values of arguments such as "clip=0.1,1", by the name of the parameter."""
+    """Return the values in arguments such as "clip=0.1,1", by parameter name."""
     found = {}
     for text in texts:
         name, equals, values = text.partition("=")

@@ -20,9 +20,9 @@ FRESH = "-fresh"  # suffix of the name of a study that runs selected settings on
 
 @contextmanager
 def watched(out: str | Path, workers: int | None, dask: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the keyword arguments of a sweep, here or on a cluster, that shows its progress and its notices.
+    """Yield keyword arguments with which a sweep, in this process or on a cluster, shows progress and notices.
 
-    On Ctrl-C the KeyboardInterrupt says which results are kept in `out`.
+    On Ctrl-C, the message of the KeyboardInterrupt names the results that are kept in `out`.
     """
     click.echo(f"Results go to {out}. Compiling kernels (first run only) …", err=True)
     try:
@@ -66,7 +66,7 @@ class LiveView(Bars):
         return f"Working; kernels compiled or loaded so far: {len(lanes.COMPILING)} …{complete}"
 
     def summary(self) -> list[str]:
-        """Return a line per study with the work done, and the total time; empty if nothing had to be run."""
+        """Return a line per study with the work done, and the total time; empty if nothing was run."""
         lines = [
             f"{name_of(one.study)}: {one.updates:.3g} updates in {one.core_seconds:.1f} core-seconds"
             + (f", {one.diverged} settings × runs diverged" if one.diverged else "")

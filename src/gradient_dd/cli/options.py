@@ -1,6 +1,6 @@
 """Options and output formats that commands share.
 
-`--out` always names the results: a file, or a folder that contains one. A command prints text in columns, or JSON.
+`--out` names the results: a file, or a folder that contains a results file. Commands print text in columns, or JSON.
 """
 
 import json
@@ -17,7 +17,7 @@ from gradient_dd.errors import Unquoted, bad_request, file_path, unknown
 
 FILE = "results.db"
 RUNS = 10  # default number of runs of a sweep
-OURS = (FILE, "report.html", "figures")  # every folder that a command has written contains one of these
+OURS = (FILE, "report.html", "figures")  # every folder that a command has written contains one of these files
 FOLDERS = ("results", "results-quick")  # default folders of `reproduce`
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -34,7 +34,7 @@ def found_file(context: click.Context, parameter: click.Parameter, value: str | 
 
 
 def file_at(value: str) -> Path:
-    """Return the results file for a path: the path itself, or results.db in it if the path is a folder."""
+    """Return the results file for a path: the path itself, or results.db in the folder if the path is a folder."""
     if not value:
         raise bad_request("The results file", "have a name", value)
     return Path(value) / FILE if os.path.isdir(value) else Path(value)  # noqa: PTH112  (Path.is_dir raises for long names)
@@ -105,7 +105,7 @@ new_results_file = click.option(
 
 
 def page_path(context: click.Context, parameter: click.Parameter, value: str | None) -> Path | None:
-    """Check and return the path of the page to write, before work that may take minutes."""
+    """Return the path of the page to write, checked before work that may take minutes."""
     if value is None:
         return None
     page = file_path("'--report'", value)
@@ -196,7 +196,7 @@ def value_head(confidence: float, what: str = "value") -> str:
 
 
 def text_of(lines: Iterable[str | tuple[Iterable[tuple[str, ...]], tuple[str, ...]]]) -> str:
-    """Return lines as one text; a line that is not a string is the rows and the header of a table."""
+    """Return lines as one text; a pair (rows, header) becomes a table."""
     return "\n".join(line if isinstance(line, str) else table(*line) for line in lines)
 
 

@@ -1,8 +1,8 @@
 """Estimated propensities for logs that do not record them.
 
-Uses counts if the features are a table, otherwise multinomial logistic regression of the action on the features of the
-state, with a small ridge. All values depend on the estimate: `gradient`, `direction` and `pulls` turn the derivative of
-a value by log μ(a|s) into the influence of each row through the estimate.
+The estimate uses counts if the features are a table, otherwise multinomial logistic regression of the action on the
+features of the state, with a small ridge. Every value depends on the estimate: `gradient`, `direction` and `pulls` turn
+the derivative of a value with respect to log μ(a|s) into the influence of each row through the estimate.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from gradient_dd.evaluation.maps import FeatureMap
 from gradient_dd.evaluation.pieces import Piece
 
 RIDGE = 1e-4  # ridge of the regression, relative to the number of rows
-SMALLEST = 1e-3  # smaller probabilities are raised to this: their ratios would be mostly noise
+SMALLEST = 1e-3  # smaller probabilities are raised to this limit, because their ratios would be mostly noise
 
 
 class Behaviour:
@@ -73,7 +73,7 @@ class Behaviour:
                 self.curve[a * p : (a + 1) * p, b * p : (b + 1) * p] += X.T @ (each[:, None] * X)
 
     def _scores(self, piece: Piece) -> tuple[Array, Array]:
-        """Return scaled features (n, p), and the slope of log μ(a|s) by the scores of all actions, (n, actions)."""
+        """Return scaled features (n, p), and ∂ log μ(a|s) / ∂ score for the scores of all actions, (n, actions)."""
         X = self.map.matrix(piece.seen) / self.scale
         return X, np.eye(self.actions)[piece.taken] - softmax(X @ self.theta)
 
@@ -104,14 +104,14 @@ class Behaviour:
 
 
 def cells(X: Any) -> Integers:
-    """Return the cell of each row of a table; the cell of the constant for an unknown state."""
+    """Return the table cell of each row; a row of an unknown state gets the cell of the constant."""
     assert sparse.issparse(X)
     first, known = X.indices.reshape(-1, 2)[:, 0], X.data.reshape(-1, 2)[:, 0] > 0
     return np.where(known, first, X.shape[1] - 1)
 
 
 def softmax(scores: Array) -> Array:
-    """Return the probabilities (n, actions) of scores."""
+    """Return the action probabilities (n, actions) that belong to scores."""
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 

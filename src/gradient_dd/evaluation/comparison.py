@@ -1,14 +1,14 @@
-"""`gdd.compare`: which of several policies to deploy, from one log of another policy.
+"""`gdd.compare`: recommends which of several policies to deploy, from one log of another policy.
 
-The influences of two policies are paired by episode, so the interval of a difference follows from them:
+The influences of two policies are paired by episode and give the intervals of three estimates of their difference:
 
-    Δq = q − q'      Δd = d − d'      Δ = their blend, as for a value      ±  f · standard error of Σ (ψ − ψ')
+    Δq = q − q'      Δd = d − d'      Δ = blend of Δq and Δd, as for a value      ±  f · standard error of Σ (ψ − ψ')
 
-The interval is the union of the three, extended by the differences that other features give: these estimate the bias
-of the features, which adds to chance. A policy is better if the interval of the blend and the differences that other
+The reported interval is the union of the three, extended by the differences that other features give, because every
+choice of features adds bias. A policy is better if the interval of the blend and the differences that other
 features give are above 0.
-f makes the intervals of all differences to the baseline simultaneous: the quantile of the largest |Σ ξ (ψ − ψ')| over
-its standard error, for random ξ (multiplier bootstrap).
+f makes the intervals of all differences to the baseline simultaneous: f is the quantile of the largest ratio of
+|Σ ξ (ψ − ψ')| to its standard error, for random ξ (multiplier bootstrap).
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from gradient_dd.evaluation.row_findings import row_evidence
 from gradient_dd.evaluation.value import PolicyValue, blend, error_of
 from gradient_dd.studies.intervals import Bounds, student_factor
 
-DRAWS, MOST_UNITS = 2000, 400  # of the multiplier bootstrap: draws, and the largest number of units
+DRAWS, MOST_UNITS = 2000, 400  # multiplier bootstrap: number of draws, and largest number of units
 CLOSE = 0.01  # relative to the range of the values of all policies: smaller differences are not ranked
 
 
@@ -58,7 +58,7 @@ class Gap(NamedTuple):
     """The difference between the values of two policies, with its interval.
 
     sure    the interval of the blend alone, the most precise estimate
-    reach   half-width due to chance, which more episodes reduce;  hidden  largest reduction by other features
+    reach   half-width due to chance, which more episodes reduce;  hidden  largest reduction that other features give
     """
 
     apart: float
@@ -71,7 +71,7 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PolicyQuestion:
-    """The policies for one signal and one discount; the first is the baseline, the logging policy.
+    """The policies for one signal and one discount; the first policy is the baseline, the logging policy.
 
     bounds  smallest and largest possible value;  episodes  number of episodes in the log
     """
@@ -140,7 +140,7 @@ class PolicyQuestion:
 
     @cached_property
     def followed(self) -> Judged:
-        """The policy to deploy: the best one significantly better than the baseline by the blend, else the baseline."""
+        """The policy to deploy: the best policy whose blend is significantly above the baseline, else the baseline."""
         sure = (one for one in self.usable if self.gap(one, self.baseline).sure.low > 0)
         return next(sure, self.baseline)
 
@@ -187,7 +187,7 @@ class PolicyQuestion:
         return f"Deploy {followed.name!r}: {words}.{unsure}{rest}{care}{larger}"
 
     def more_episodes(self, gap: Gap) -> str:
-        """Return a sentence on how many more episodes would show this difference; empty if too many or unknown."""
+        """Return a sentence on the number of episodes that would show this difference; empty if large or unknown."""
         if gap.apart <= max(gap.hidden, 0.0):
             return ""
         times = (gap.reach / (gap.apart - gap.hidden)) ** 2
@@ -225,7 +225,7 @@ def answered(data: LogData, confidence: float, names: Sequence[Any]) -> list[Pol
 
 
 def names_of(several: Sequence[Judged]) -> str:
-    """Return names as a list in a sentence."""
+    """Return the names of policies as text: at most five names, and the number of other policies."""
     words = [repr(one.name) for one in several]
     if len(words) > 5:
         words = [*words[:5], f"{len(words) - 5} others"]
@@ -237,7 +237,7 @@ class PolicyComparison:
     """The result of comparing policies on one log.
 
     questions  one per discount and signal, in the order given
-    stated     the columns used;  seconds  total time;  log  its name
+    stated     the columns used;  seconds  total time;  log  name of the log
     """
 
     questions: Sequence[PolicyQuestion]
@@ -273,13 +273,13 @@ class PolicyComparison:
 
     @property
     def ties(self) -> list[str]:
-        """The names of the best policy for the first question and of all that do not differ significantly from it."""
+        """The names of the best policy for the first question and of all not significantly different policies."""
         first = self.questions[0]
         return [one.name for one in first.usable if one is first.usable[0] or first.is_near(first.usable[0], one)]
 
     @property
     def deploy(self) -> str:
-        """The policy to deploy for the first question: the best significantly better one, else the baseline."""
+        """The policy to deploy for the first question: the best significantly better policy, else the baseline."""
         return self.questions[0].followed.name
 
     @property

@@ -17,7 +17,7 @@ from gradient_dd.stream.log.cells import number_of
 from gradient_dd.studies.intervals import error_of_groups
 
 IN_ORDER = 0.9  # share of the rows whose next state is the state of the following row
-SURE = 5.0  # standard errors by which a mean must be off
+SURE = 5.0  # standard errors by which a mean must differ from its expectation
 OFF, FAR_OFF = 0.03, 0.1  # tolerated deviations of a mean ratio from 1
 RATIO_GROUPS = 200
 LOOKED_AT = 20_000  # rows used by the fits
@@ -26,8 +26,8 @@ LOOKED_AT = 20_000  # rows used by the fits
 class RatioFacts(NamedTuple):
     """The ratios of one policy.
 
-    rows, total, squares, largest, at  their number, Σρ, Σρ², the largest and its row
-    mean, error    their mean, and its standard error from groups of episodes
+    rows, total, squares, largest, at  number of ratios, Σρ, Σρ², the largest ratio and its row
+    mean, error    the mean ratio, and its standard error from groups of episodes
     feature, off   the feature along which ρ deviates most significantly, and by how much; 0 if there is none
     """
 
@@ -82,10 +82,10 @@ def ratio_of_sums(sums: Array, rows: Array) -> tuple[float, float]:
 
 
 def time_limit_of(sample: Piece) -> tuple[int, float] | None:
-    """Return the length at which too many episodes end, and their share; None without such a length.
+    """Return the length at which too many episodes end, and the share of these episodes; None if there is none.
 
     Episodes that end by themselves rarely all end at the same step. If an episode ends after L − 1 steps with
-    probability λ, estimated from lengths near L, all k that reach the longest length L end there with probability λᵏ.
+    probability λ, estimated from lengths near L, all k episodes of the longest length L end there with chance λᵏ.
     """
     _, first, counts = np.unique(sample.episode, return_index=True, return_counts=True)
     lengths = counts[sample.ended[first + counts - 1]]
@@ -117,7 +117,7 @@ def in_order(sample: Piece) -> tuple[int, int, int]:
 
 
 def leaks_of(sample: Piece) -> list[tuple[int, float]]:
-    """Return columns that predict the rest of the return better than all others, and the share only they explain."""
+    """Return each column that predicts the remaining return better than all others, and the share only it explains."""
     part = sample.part(slice(LOOKED_AT))
     returns, weight = returns_of(part, np.zeros(len(part)))
     known, x = weight == 0, part.seen
@@ -144,7 +144,7 @@ def unexplained(x: Array, y: Array) -> float:
 
 
 def likely_ends(data: LogData) -> list[str]:
-    """Return the unused columns that may mark ends of episodes, in words: flags, and values that never return."""
+    """Return, as text, unused columns that may mark ends of episodes: flags, and columns whose values never recur."""
     unused, found = list(data.reader.columns.unused), []
     chunk = next(data.reader.source.chunks(unused, None), {}) if unused else {}
     for name, column in chunk.items():

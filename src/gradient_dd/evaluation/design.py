@@ -1,17 +1,17 @@
 """Features of states and actions, their sums over groups of episodes, and the solutions of LSTD-Q.
 
     φ = u ⊗ x(s)      γψ' = v ⊗ x(s')      A = Σ ρ φ (φ − γψ')ᵀ      b = Σ ρ φ r
-    (A + ridge) w = b        the same without the rows of a group g: w₋g
+    (A + ridge) w = b        w₋g solves the same equations without the rows of group g
 
 u marks the action taken, or is 1, a, a² for continuous actions; v = γ π(·|s'), 0 at an end. Forms of φ:
 
     blocks   u ⊗ x(s), a block of state features per action
     table    the same, and a block shared by all actions: x(s) is one-hot with a constant; the shared
              block and the constants give values to states and actions without data. Sparse
-    sum      x(s) and u: if there are more actions than the rows can distinguish in every state
+    sum      x(s) followed by u: used if there are more actions than the rows can distinguish in every state
 
-ρ is 1, except with a single action: state values, whose rows are weighted by ratios. Products u ⊗ x are formed only
-for few rows at a time, because memory bounds the speed. Lagoudakis & Parr (2003).
+ρ is 1, except for state values, which have a single action and weight each row by its ratio. Products u ⊗ x are formed
+for a few rows at a time, because memory bounds the speed. Lagoudakis & Parr (2003).
 """
 
 import itertools
@@ -158,7 +158,7 @@ class SortedFeatures:
         return found
 
     def by_group(self, design: Design, X: Any, U: Array, W: Array) -> Array:
-        """Return (u ⊗ x)·W of each row, (n, k), with the weights W (groups, q, k) of its group."""
+        """Return (u ⊗ x)·W of each row, (n, k), with the weights of the row's group in W (groups, q, k)."""
         found = np.empty((len(self), W.shape[2]))
         for g, begin, end in self.groups:
             found[begin:end] = design.times(X[begin:end], U[begin:end], W[g])
@@ -196,7 +196,7 @@ def ridge_of(design: Design, squares: Array, share: float) -> Array:
 
 
 def solved(A: Any, b: Array, ridge: Array) -> Solution:
-    """Return the solution of all groups and the solutions without each group, for b (groups, q, k)."""
+    """Return the solution with all groups and the solutions without each group, for b (groups, q, k)."""
     right = b.sum(axis=0)
     if sparse.issparse(A):
         q = len(ridge)

@@ -2,7 +2,7 @@
 
 Transitions are collected in rounds. Each round starts with a reset from its own seed and does not depend on earlier
 rounds: an interrupted collection continues with the same bits. Termination ends an episode; truncation and the end of
-a round cut it. All three reset modes of vector environments are supported:
+a round cut an episode. All three reset modes of vector environments are supported:
 
     next step   the step after an episode's end is the reset, and not a transition
     same step   the last observation of the episode is in `info["final_obs"]`
@@ -54,12 +54,12 @@ def collect(
     behaviour    the behaviour policy: a table (states, actions) of probabilities, or a function of a batch of
                  observations that returns (n, actions) probabilities, such as a network
     steps        number of transitions
-    out          a folder for the log, one Parquet file per round. If it has files of earlier rounds, the collection
-                 continues after them; the log is the same as without the interruption if the environment obeys
-                 the seed of its reset. Without `out` the log is returned as columns
+    out          a folder for the log, one Parquet file per round. If the folder has files of earlier rounds, the
+                 collection continues after them; if the environment obeys the seed of its reset, the interruption
+                 does not change the log. Without `out`, `collect` returns the log as columns
     round_steps  largest number of transitions per round. Each round starts with a reset from its own seed, and its
                  end cuts running episodes like a time limit
-    progress     as for `evaluate_log`; it counts transitions, after every round
+    progress     as for `evaluate_log`; the number of transitions is reported after every round
 
     Parts of observations become the columns obs_0, obs_1, …
 
@@ -124,7 +124,7 @@ def evaluate(
     behaviour    the behaviour policy; default: `target`
     features     as for `evaluate_log`; a function gets one observation of the environment
     out          a folder that keeps the log, so that an interrupted collection can continue
-    options      of `evaluate_log`: learner and its parameters, confidence, at
+    options      other arguments of `evaluate_log`: learner and its parameters, confidence, at
 
     See `collect` for the other arguments.
 
@@ -212,12 +212,12 @@ def one_round(
 ) -> Log:
     """Return at most `most` transitions of one round as columns, ordered by copy of the environment.
 
-    A round of a single environment stops at the end of an episode once it has half of `most` transitions. Unfinished
-    episodes are cut. Episodes are numbered from `episodes`.
+    A round of a single environment stops at the end of an episode once the round has half of `most` transitions.
+    Unfinished episodes are cut. Episodes are numbered from `episodes`.
     """
     space, copies = place.observations, place.copies
     seen = reset_by(place, seed=seed)
-    played: list[tuple[Any, ...]] = []  # of each step, arrays over the copies
+    played: list[tuple[Any, ...]] = []  # for each step, arrays over the copies
     resets, count, between = np.zeros(copies, bool), 0, False  # copies whose next step is a reset
     while count < most and not (count >= most // 2 and between):
         among = behaviour(structured(space, seen), copies)

@@ -1,7 +1,7 @@
 """The registry of findings, and the verdict that summarises them.
 
-A finding is a function of the evidence of its subject. It yields (level, sentence), or a sentence at its gravest level,
-any number of times:
+A finding is a function of the evidence of its subject. The function yields any number of pairs (level, sentence), or of
+plain sentences, which have the gravest level of the finding. The subjects are:
 
     data     `LogData` of log_data.py: columns, rows and episodes of the log
     ratios   `RatioFacts` of data_findings.py: the ratios of a policy on the log
@@ -45,7 +45,7 @@ class Check(NamedTuple):
     """A registered finding.
 
     subject  the evidence that `find` takes;  about  topic; two findings may share one
-    gravest  its gravest possible level;  meaning  what it means;  remedy  what to do
+    gravest  its gravest possible level;  meaning  its docstring;  remedy  advice for the user
     """
 
     subject: str
@@ -84,7 +84,7 @@ def findings_of(subject: str, evidence: Any) -> list[Finding]:
 
 
 def sentences_of(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield the sentences of findings; a remedy follows only its first finding."""
+    """Yield the sentences of findings; a remedy of several findings follows only the first of these findings."""
     known: set[str] = set()
     for one in findings:
         yield one.reason if one.remedy in known else one.sentence
@@ -92,7 +92,7 @@ def sentences_of(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def level_of(size: float, care: float, refuse: float) -> str:
-    """Return the level of a size with limits for "with care" and "not"."""
+    """Return the level of a size: "with care" above the limit `care`, "not" above the limit `refuse`, else "fine"."""
     return "not" if size > refuse else "with care" if size > care else "fine"
 
 
@@ -112,7 +112,7 @@ class Verdict(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """What the word means for the reader."""
+        """The meaning of the word for the reader."""
         return ADVICE[self.word]
 
 

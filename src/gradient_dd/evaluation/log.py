@@ -1,7 +1,7 @@
-"""`gdd.evaluate_log` and `gdd.compare`: the value of a policy from a log, and which of several policies to deploy.
+"""`gdd.evaluate_log` and `gdd.compare`: the value of a policy from a log, and the best of several policies to deploy.
 
-`evaluate_log` also answers questions. A question has a single action: its cumulants, discounts and ratios replace the
-log's, and a new episode starts after each end of the question and after each gap in which it is not asked.
+`evaluate_log` also answers questions. A question is evaluated as a log with a single action and with the question's own
+cumulants, discounts and ratios. A new episode starts after each end of the question and after each gap in its rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ TODAY = "today"  # default name of the logging policy
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answers:
-    """The answers of a log to questions: an `Evaluation` per name."""
+    """The answers of a log to questions: an `Evaluation` per question, by name."""
 
     answers: Mapping[str, Evaluation]
     stated: tuple[str, ...]
@@ -101,23 +101,22 @@ def evaluate_log(
     target     the target policy, as for `compare`, or a function of (observations, actions) that returns the
                probability of each action taken, (n,). Default: the policy of the log's own ratios or propensities,
                or the logging policy if the log has neither
-    features   a feature map; a function of an observation; "table", a weight per distinct state; "raw", the unchanged
+    features   a feature map; a function of an observation; "table", one weight per distinct state; "raw", the unchanged
                observations; "standard", scaled and with a constant; "quadratic"; "tiles", "fourier",
                "radial" or "polynomial" over the range of the first rows; "network", features of an ensemble of networks
                trained on the log. Columns of text are categories. Default: "raw" for several columns named x… or
                feature…, a table for whole numbers and text, else the map that best predicts the returns of the log
     columns    columns by role, if their names are not recognised: {"reward": "r", "observation": ["a", "b"]}
-    learner    "auto"; or a name in LEARNERS or a Rule whose weights are used instead, with its `parameters`
+    learner    "auto"; or a name in LEARNERS or a Rule, whose weights replace the solution, with its `parameters`
     skip_bad_rows  omit rows with missing or impossible numbers
     at         observations whose values are returned, or "all" for every distinct state of the log; default: initial
                observations
     confidence confidence level of the intervals
-    questions  several `Question`s to answer instead: `Answers` has an evaluation of each. Questions have their own
-               discount and target
-    dask       address of a Dask cluster whose workers sum the files of a large folder, or "local"; the bits are the
-               same as without
-    progress   whether to show progress on stderr; or a function of the work done and the total, which is 0 while it is
-               unknown
+    questions  `Question`s to answer instead of evaluating a target. The result is `Answers`, with an evaluation of each
+               question. Questions have their own discount and target
+    dask       address of a Dask cluster whose workers sum the files of a large folder, or "local"; Dask does not change
+               the bits of the result
+    progress   whether to show progress on stderr; or a function of the work done and the total work (0 if unknown)
 
     >>> import numpy as np
     >>> state = np.arange(400) % 4

@@ -1,7 +1,7 @@
 """A log prepared for evaluation: its rows, actions and policies, and the features of its states.
 
 A policy with known probabilities of all actions has action values. A policy with only the ratios of the actions taken
-has state values: this is the case of a single action, whose rows are weighted by the ratios.
+has state values: the policy is treated as a single action, whose rows are weighted by the ratios.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,8 +46,8 @@ class Choices(NamedTuple):
     """The choices of a policy in both states of each row.
 
     here, there  (n, actions) probabilities, or features of the action if actions are continuous
-    ratio        (n,) target over behaviour of the action taken, which weights the rows of a single action; None if
-                 actions are continuous
+    ratio        (n,) target probability over behaviour probability of the action taken: the weight of the row if there
+                 is a single action; None if actions are continuous
     """
 
     here: Array
@@ -147,7 +147,7 @@ class TargetPolicy:
 
 
 def explained(name: str, given: Any, columns: LogColumns) -> Any:
-    """Return a policy; if it is a function, its errors name the line and the columns of the observations."""
+    """Return a policy; errors of a function name the line and the columns of the observations."""
     if given is OWN or not callable(given) or hasattr(given, "predict_proba"):
         return given
 
@@ -292,7 +292,7 @@ class LogData:
         return TargetPolicy(name, given, self.reader.decoded, self.actions, held, by_ratio)
 
     def features(self, one: FeatureMap, piece: Piece) -> SortedFeatures:
-        """Return the features of both states of a piece; cached if the log is in memory and they fit."""
+        """Return the features of both states of a piece; cached if the log is in memory and the features fit."""
         key = id(one), piece.key
         if key in self._features:
             return self._features[key]
@@ -320,7 +320,7 @@ class LogData:
         return known[piece.key]
 
     def propensities(self, piece: Piece) -> Array:
-        """Return the probability of the action taken in each row, (n,); NaN if it is not needed."""
+        """Return the probability of the action taken in each row, (n,); NaN if no policy needs the probability."""
         return piece.behaviour if self.behaviour is None else self.behaviour(piece)
 
     @cached_property
@@ -352,9 +352,9 @@ class LogData:
 
 
 def policy_columns(names: list[str], targets: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns that define policies: columns needed only in each row, and columns also needed one step on.
+    """Return the columns that define policies: columns of the row's state only, and columns also of the next state.
 
-    The first are probabilities of the action taken; the others, which share a prefix, are probabilities of all actions.
+    The former are probabilities of the action taken; the latter share a prefix and are probabilities of all actions.
     """
     texts = [given for given in targets.values() if isinstance(given, str)]
     carried = {name: None for given in texts if given not in names for name in names if name.startswith(given)}

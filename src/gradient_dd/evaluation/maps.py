@@ -1,8 +1,8 @@
 """Default features of a log: a table, or the best of five maps by held-out returns.
 
 Whole numbers, or at most 64 distinct observations, become a table unless there are fewer than ten rows per state. For
-other logs every candidate predicts the returns of the logging policy by LSTD-Q, solved without the group of episodes
-that it predicts. The choice is the widest map with 20 rows per weight whose error is within two standard errors
+other logs, every candidate predicts the returns of the logging policy by LSTD-Q, solved without the group of episodes
+to be predicted. The choice is the widest map with 20 or more rows per weight whose error is within two standard errors
 of the best; the next two candidates show how much the value depends on the features.
 """
 
@@ -32,8 +32,8 @@ from gradient_dd.stream.log import LogReader
 from gradient_dd.stream.log.columns import Actions
 
 GIVEN = "given"  # name of the user's map
-MOST_FEATURES = 3000  # of states and actions, for dense equations
-MOST_CELLS = 20_000  # the same for a table, whose equations are sparse
+MOST_FEATURES = 3000  # largest number of state-action features, for dense equations
+MOST_CELLS = 20_000  # largest number of state-action features of a table, whose equations are sparse
 TABLE_RIDGE, MAP_RIDGE = 1e-6, 1e-4
 CANDIDATES = {  # degree of the polynomial, and number of radial functions
     "linear": (1, 0),
@@ -99,7 +99,7 @@ class FeatureMap(NamedTuple):
         return self.features.n_features + self.table
 
     def design(self, actions: Actions | None, rows: int) -> Design:
-        """Return the form of state-action features: shared features if there are too many for the rows."""
+        """Return the form of state-action features: SUM if blocks per action are too many for the rows."""
         count = 1 if actions is None else actions.n_features
         if self.table:
             return Design(TABLE, self.p, count)
@@ -257,7 +257,7 @@ def held_out_errors(
 
 
 def actions_of(actions: Actions | None, piece: Piece) -> Array:
-    """Return the features of the actions taken, (n, features of an action); 1 with a single action."""
+    """Return the features of the actions taken, (n, features of an action); 1 if there is a single action."""
     return np.ones((len(piece), 1)) if actions is None else actions.features(piece.action)
 
 

@@ -1,7 +1,7 @@
 """Passes over a log: the values of policies by LSTD-Q, by `AutoLearner`, or with the weights of a named learner.
 
 `AutoLearner` replaces LSTD-Q if there are too many features to solve for. It is trained again without each of eight
-groups of episodes, and the interval is the jackknife over these groups. A learner that the user names updates on φ and
+groups of episodes, and a jackknife over these groups gives the interval. A learner that the user names updates on φ and
 ψ', and its weights replace the weights of LSTD-Q.
 """
 
@@ -26,7 +26,7 @@ from gradient_dd.stream.auto import AutoLearner
 from gradient_dd.stream.learner import Learner
 
 BATCH_NUMBERS = 64_000_000  # entries of the matrices of all policies summed in one pass
-AVERAGED = 1000  # rows between two weight vectors of the average over the last pass
+AVERAGED = 1000  # rows between two weight vectors that enter the average over the last pass
 AUTO_GROUPS = 8
 
 
@@ -110,7 +110,7 @@ def batches(run: Run) -> Iterator[tuple[Piece, Any, Any, Array]]:
 def learnt_weights(
     data: LogData, policy: TargetPolicy, learner: str | Rule, parameters: dict[str, Any]
 ) -> tuple[Array, int, str]:
-    """Return a learner's mean weights over its last pass, the update at which it diverged or 0, and its description."""
+    """Return a learner's mean weights over its last pass, the update of its divergence (or 0), and its description."""
     rule = find(learner)
     if rule.natural:
         raise bad_request("'learner'", "be a learner with linear cost per step", rule.name)
@@ -140,7 +140,7 @@ def learnt_weights(
 def by_learner(
     data: LogData, found: PolicyValue, learner: str | Rule, parameters: dict[str, Any]
 ) -> tuple[PolicyValue, list[Finding], str]:
-    """Return the value from a learner's weights instead of LSTD-Q's, findings on it, and the learner's description.
+    """Return the value from a learner's weights instead of LSTD-Q's, findings on the learner, and its description.
 
     LSTD-Q's interval is kept, and widened if it does not include the new value.
     """

@@ -21,10 +21,10 @@ class Piece:
     """Consecutive rows of a log.
 
     seen, after       (n, d) the observation and the next one, texts as numbers
-    carried           (n, m) columns of policies in the log;  carried_after  the same at the next observation
+    carried           (n, m) columns of policies in the log;  carried_after  the same columns at the next observation
     action            (n, k) the indices of the actions taken, or continuous actions
     signals           (n, signals) the rewards of every signal
-    discount          (n,) into the next state, 0 where the episode ended
+    discount          (n,) discounts of the transitions, 0 where the episode ended
     rho               (n,) ratios of the log's own columns, 1 where it has none
     behaviour         (n,) probability of the action taken, NaN if unknown
     episode, step     (n,) the episode, and the steps since its start; a step after a missing row is beyond all limits
@@ -82,7 +82,7 @@ class Piece:
 
     @cached_property
     def key(self) -> tuple[int, ...]:
-        """Identifies the piece among all pieces of a log and of its sample."""
+        """An identifier of the piece among all pieces of a log and of its sample."""
         ends = (int(column[at]) for column in (self.episode, self.step) for at in (0, -1))
         return *ends, len(self)
 
@@ -125,7 +125,7 @@ class RatioProducts(NamedTuple):
     """Products along the episodes of a piece.
 
     product   (n,) R_t;  discount  (n,) D_t
-    last      the last row of each episode within the limit of steps;  lengths  the number of its rows within it
+    last      the last row of each episode within the limit of steps;  lengths  number of its rows up to the last row
     """
 
     product: Array

@@ -22,8 +22,8 @@ VISITS = 5000  # number of a policy's visits examined
 class PolicyEvidence(NamedTuple):
     """The evidence about the value of a policy.
 
-    found, logging  its value, and the value of the logging policy;  scale  the larger of the two absolute values
-    data       the log;  bounds  of possible values
+    found, logging  values of the policy and of the logging policy;  scale  the larger of the two absolute values
+    data       the log;  bounds  smallest and largest possible value
     untried    share of the policy's actions that never occur in the log
     lonely     share of the policy's visits, states and actions, without similar data
     never      share of its visits to table cells without data, although the log often visits the state
@@ -42,9 +42,9 @@ class PolicyEvidence(NamedTuple):
 class SampledChoices(NamedTuple):
     """A policy on the sample of a log.
 
-    ratio   (n,) of the actions taken, None if actions are continuous;  untried  share of actions that never occur
-    visits  rows that go on, at most VISITS of them;  there  (visits, actions) the policy's choices in the next state
-    starts  initial rows;  here  (starts, actions) its choices there
+    ratio   (n,) ratios of the actions taken, None if continuous;  untried  share of actions not in the log
+    visits  up to VISITS rows that end no episode;  there  (visits, actions) the policy's choices in the next state
+    starts  initial rows;  here  (starts, actions) the policy's choices in these rows
     """
 
     ratio: Array | None
@@ -93,9 +93,9 @@ def policy_findings(
 
 
 def never_tried(support: Support, X: Any, U: Array) -> Array:
-    """Return the probability of actions that the log never takes in each state, beyond chance, (n,).
+    """Return the policy's probability of actions that the log never takes in a state, for each state, (n,).
 
-    A cell without data counts only if that is very unlikely even at a fifth of the policy's rate.
+    A cell without data counts only if a lack of data is very unlikely even at a fifth of the policy's rate.
     """
     counts = support.counts[cells(X)]
     unlikely = (1 - 0.2 * U) ** counts.sum(axis=1, keepdims=True) < 1e-3

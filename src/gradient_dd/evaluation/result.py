@@ -86,7 +86,7 @@ class Support:
             self.states, self.actions = Seen(sums.pop(-1)), [Seen(one) for one in sums.values()]
 
     def known(self, X: Any) -> Booleans:
-        """Return which states have a value, (n,)."""
+        """Return whether each state has a value, (n,)."""
         if self.table:
             state = cells(X)
             return np.asarray((self.counts.sum(axis=1)[state] > 0) & (state < self.design.p - 1))
@@ -115,11 +115,11 @@ class Evaluation:
 
     found        the value of the policy and its solution
     support      the states and actions in the data, and the range of possible values
-    points       (features, actions) of initial states: `values` and `interval` are for them
+    points       (features, actions) of initial states, to which `values` and `interval` refer
     logging      the value of the logging policy;  difference  target minus logging policy
     verdict      "trust", "with care" or "not", and the reasons
     chosen       the method, in words;  at  the observations of `points`, if they were requested
-    stated       the columns used;  seconds  time for reading, and total time;  log  its name
+    stated       the columns used;  seconds  time for reading, and total time;  log  name of the log
     """
 
     found: PolicyValue
@@ -178,7 +178,7 @@ class Evaluation:
 
     @property
     def gain(self) -> str:
-        """How the target policy compares with the logging policy, in a sentence; empty if that is unknown."""
+        """A sentence that compares the target policy with the logging policy; empty if the difference is unknown."""
         if self.difference is None:
             return ""
         gain, low, high = self.difference
@@ -205,7 +205,7 @@ class Evaluation:
     def predict_interval(self, observations: Any) -> Bounds:
         """Return the interval of the value of each observation, (n,) each.
 
-        It is as wide as the rewards allow for observations without similar data.
+        For observations without similar data, the interval is as wide as the rewards allow.
         """
         return self._interval(*self.point(observations))
 
@@ -280,7 +280,7 @@ class Evaluation:
         return np.where(self.support.known(X), np.clip(values, *self.support.bounds), np.nan)
 
     def _interval(self, X: Any, U: Array) -> Bounds:
-        """Return jackknife intervals: how values change if one group of episodes is omitted."""
+        """Return jackknife intervals, computed from the changes in value when one group of episodes is omitted."""
         each = self.found.design.times(X, U, np.column_stack([self.w, self.found.without.T]))
         groups = each.shape[1] - 1
         away = each[:, 1:] - each[:, 1:].mean(axis=1, keepdims=True)
@@ -292,7 +292,7 @@ class Evaluation:
 
 
 def as_array(what: str, rule: str, value: Any, kind: Any = None) -> Any:
-    """Return a value as an array, or raise: lists may have different lengths, or be nested too deeply."""
+    """Return a value as an array; raise an error for lists of different lengths or nested too deeply."""
     try:
         return np.asarray(value, dtype=kind)
     except ValueError:

@@ -1,6 +1,6 @@
 """Findings on the rows of a log: heavy tails, duplicated episodes, order, missing rows, shifted rewards, drift.
 
-Each finding follows the statistic that it judges; a statistic is None if the log is too short for it.
+Each finding follows the function that computes its statistic; a statistic is None if the log is too short.
 
 Copies: by the Markov property, pairs of episodes that are identical up to their middle should continue identically as
 often as other pairs that meet in the same state in the middle.
@@ -30,7 +30,7 @@ from gradient_dd.evaluation.rows import mix
 MOST_ROWS = 50_000  # rows examined
 SKETCH = 64  # numbers that represent a state with more features
 FEWEST_ROWS = 200
-SOME = 0.25  # share of the largest rewards in all squared rewards, above which they are reported
+SOME = 0.25  # share of the largest rewards in the sum of squared rewards, above which they are reported
 UNIQUE = 0.9  # distinct states per distinct episode, above which no state recurs by chance
 LONGEST_PERIOD = 20  # longest period of missing rows
 SHIFT_BLOCKS = 40  # blocks of rows in order of time
@@ -45,7 +45,7 @@ class RowEvidence:
 
     piece       the sample;  reward  (n,) the signal
     here, there (n, k) features of both states, 0 after an end;  actions  (n, features of an action)
-    columns, texts  names of the observations, and their texts, None for numbers;  names  of the actions, or ()
+    columns, texts  names of observation columns, and their texts, None for numbers;  names  of the actions, or ()
     """
 
     piece: Piece
@@ -78,7 +78,7 @@ def row_evidence(data: LogData) -> list[RowEvidence]:
 
 
 def sketch(X: Any, seed: int = 11) -> Array:
-    """Return feature rows as dense rows, or random projections if there are many features."""
+    """Return feature rows as dense rows, or their random projections if there are many features."""
     if X.shape[1] <= SKETCH:
         return np.asarray(X.toarray() if sparse.issparse(X) else X)
     return np.asarray(X @ np.random.default_rng(seed).standard_normal((X.shape[1], SKETCH)))
@@ -155,7 +155,7 @@ def pairs_in(stratum: Integers, kind: Any) -> Array:
 
 
 def bits_of(values: Array) -> Any:
-    """Return numbers (n,) or rows (n, d) as integers (n,) that are equal if the numbers are."""
+    """Return numbers (n,) or rows (n, d) as integers (n,) that are equal if the numbers are equal."""
     if values.ndim > 1:
         values = (values * np.random.default_rng(7).standard_normal(values.shape[1])).sum(axis=1)
     return np.ascontiguousarray(values + 0.0).view(np.uint64)
@@ -341,7 +341,7 @@ def drift_of(rows: RowEvidence) -> Drift | None:
 
 
 def products_of(actions: Array, here: Array) -> Array:
-    """Return the products of features of actions and states, (n, k); many are projected, and the factors appended."""
+    """Return the products of features of actions and states, (n, k); if many, projections and the factors."""
     width = actions.shape[1] * here.shape[1]
     most = len(here) if width <= WIDEST else max(1, PIECE_NUMBERS // width)
     pairs = ((actions[at : at + most], here[at : at + most]) for at in range(0, len(here), most))

@@ -1,14 +1,14 @@
 """The rows of a log in pieces of whole episodes: read once, kept in memory if they fit, read again otherwise.
 
 An evaluation computes only sums over pieces, in order, so a long log needs no more memory than a short one. Episodes
-are randomly assigned to 20 groups; solutions without a group check the rows of that group.
-With fewer than 20 episodes, the log is cut into about 200 stretches, which are assigned instead.
+are randomly assigned to 20 groups; the solution without a group is checked on the rows of that group.
+With fewer than 20 episodes, the log is cut into about 200 stretches, which are assigned to groups instead of episodes.
 
-A folder of Parquet files has parts: files that share no episode. The sums over a part are computed here, or by a worker
-of a Dask cluster that can read the folder too. They are added in the order of the parts, so workers do not change bits.
+A folder of Parquet files consists of parts that share no episode. Sums over a part are computed in this process or by a
+worker of a Dask cluster that can also read the folder, and added in part order, so workers do not change the bits.
 
 Sums are computed with one BLAS thread. Matrices of an evaluation are small, and threads of OpenBLAS wait for each other
-by spinning: on a busy machine two of them took six times the processor time of one (`python -m trials.policy_speed`).
+by spinning: on a busy machine two threads took six times the processor time of one (`python -m trials.policy_speed`).
 The number of threads also changes the bits of products.
 """
 
@@ -44,7 +44,7 @@ STRETCHES = 200  # number of stretches of a log with few episodes
 SMALLEST_PIECE = 2048  # rows: an episode is cut only after more steps than ratios ever cover
 KEPT_NUMBERS = 32_000_000  # entries of all columns, up to which a log is kept in memory
 LARGEST_PIECE = 65_536  # rows
-MOST_UNITS = 20_000  # most units; more episodes share units
+MOST_UNITS = 20_000  # largest number of units; if there are more episodes, several share a unit
 MOST_WAITING = 64  # most parts submitted to workers at a time
 
 
@@ -68,14 +68,14 @@ def mix(values: Any) -> Any:
 
 
 class EpisodeSample:
-    """Whole episodes spread over the log; whenever there are too many rows, every second one is dropped."""
+    """Whole episodes spread over the log; whenever there are too many rows, every second episode is dropped."""
 
     def __init__(self) -> None:
         self.pieces: list[Piece] = []
         self._stride, self._closed = 1, False
 
     def add(self, piece: Piece) -> None:
-        """Add the sampled episodes of a piece: those with a number divisible by the stride."""
+        """Add the sampled episodes of a piece: the episodes whose number is divisible by the stride."""
         if self._closed:
             return
         self.pieces += self._thinned([piece])
@@ -91,7 +91,7 @@ class EpisodeSample:
 
 
 class RowProgress:
-    """Counter of processed rows, which calls `told(done, total)`; the total is 0 as long as it is unknown."""
+    """Counter of processed rows, which calls `told(done, total)`; the total is 0 while unknown."""
 
     def __init__(self, told: Told | None = None) -> None:
         self.told, self.done, self.total = told or (lambda done, total: None), 0, 0
@@ -112,7 +112,7 @@ Work = Callable[[Iterator[Piece]], Any]  # a function of the pieces of a part
 class EvaluationRows:
     """A log: its size, and its pieces, which can be read repeatedly.
 
-    tables  yields the rows of a part instead of the reader;  signals  number of rewards
+    tables  function that yields the rows of a part, replacing the reader;  signals  number of rewards
     workers executor of a Dask cluster, or None
     n, episodes, ended, cut   numbers of rows, of episodes, of terminated and of cut episodes
     longest, discount         steps of the longest episode, and the largest discount
@@ -198,15 +198,15 @@ class EvaluationRows:
             yield from parts_of(whole, most)
 
     def counted(self, most: int = LARGEST_PIECE, times: int = 1, part: int | None = None) -> Iterator[Piece]:
-        """Yield the same pieces, and count each row as processed, `times` times."""
+        """Yield the pieces of `pieces`, and count each row as processed `times` times."""
         for piece in self.pieces(most, part):
             yield piece
             self.progress.add(times * len(piece))
 
     def sums(self, work: Work, most: int, times: int) -> Iterator[Any]:
-        """Yield the result of `work` for the pieces of each part, in order; if there are workers, they compute it.
+        """Yield the result of `work` for the pieces of each part, in order, computed by workers if there are any.
 
-        A log in memory, or with few episodes, is summed here as a whole.
+        A log in memory, or with few episodes, is summed in this process as a whole.
         """
         whole = self.kept or self.few
         if self.workers is None or whole:
@@ -291,7 +291,7 @@ def workers_at(address: str | None, log: Any, functions: Iterable[Any]) -> Itera
 
 @cache
 def libraries() -> list[tuple[Callable[[], int], Callable[[int], Any]]]:
-    """Return functions that get and set the number of threads of each OpenBLAS of NumPy and SciPy; [] without one."""
+    """Return functions that get and set the number of threads of each OpenBLAS of NumPy and SciPy; [] if none."""
     found = []
     for package in (np, scipy):
         root = Path(str(package.__file__)).parent

@@ -4,7 +4,7 @@
     q = v̄₀·w                                   LSTD-Q; v̄₀ the mean features of initial states
     d = mean V(s_0) + Σ_{t<J} Σ R_t D_t δ_t / S_t   with Q and V from w₋g, without the group of the episode
 
-An ended episode keeps its R and adds 0. The estimate covers all steps at which the products have an effective sample
+After its end, an episode keeps its R and adds 0. The estimate covers all steps whose products have an effective sample
 size, (Σ R)² / Σ R², of at least 20 and at least a tenth of the episodes. An episode's influence on both estimates is
 
     ψ = (V(s_0) − mean) / n + Σ_{t<J} R_t (D_t δ_t − c_t) / S_t + uᵀ Σ φδ        c_t = Σ R_t D_t δ_t / S_t
@@ -34,7 +34,7 @@ from gradient_dd.evaluation.maps import GIVEN, FeatureMap
 from gradient_dd.evaluation.pieces import Piece, RatioProducts, ratio_products, step_sums
 from gradient_dd.studies.intervals import Bounds, student_factor
 
-MOST_STEPS = 2000  # most steps covered
+MOST_STEPS = 2000  # largest number of steps covered by the ratios
 FIXED_NUMBERS = 8_000_000  # entries of Σ φφᵀ, up to which it is cached for all policies
 
 Sums = dict[str, Any]  # arrays by name, added up over pieces and parts
@@ -62,7 +62,7 @@ class PolicyValue(NamedTuple):
     psi           (units, 3) influences on q, on d and on the value
     impossible    whether no map gave a possible LSTD-Q;  outside  whether the value had to be clipped
     map, design, w (q,), without (groups, q), start (q,), dual (q,)   the map, its form and the solution
-    low, high     its interval;  by_map  the value for each map, by name;  apart  the largest difference among them
+    low, high     interval of the value;  by_map  the value for each map, by name;  apart  their largest difference
     """
 
     policy: TargetPolicy
@@ -216,7 +216,7 @@ class Run:
         return own.errors
 
     def slopes(self, sums: Sums, piece: Piece) -> None:
-        """Add the derivative of the doubly robust estimate by the weights, and the mean corrections c_t."""
+        """Add the gradient of the doubly robust estimate with respect to the weights, and the mean corrections c_t."""
         own, (seen, covered, share), each = self.prepared(piece), self.share(piece), np.zeros(len(piece))
         rows, each[covered] = own.rows, share * seen.discount[covered]
         paid, sorted_each = each[covered, None] * self.errors(piece)[covered], each[rows.order]
@@ -260,7 +260,7 @@ class Run:
         return own, -seen.product[seen.last, None] * ahead[np.minimum(seen.lengths, self.followed)], seen
 
     def propensities(self, sums: Sums, piece: Piece) -> None:
-        """Add the derivative by the estimated propensities, through the ratios of each row and later rows."""
+        """Add the gradient with respect to estimated propensities, through the ratios of each row and later rows."""
         own, after, seen = self.corrections(piece)
         own[seen.last] += after
         total, (first, rows) = np.cumsum(own[::-1], axis=0)[::-1], piece.spans

@@ -31,7 +31,7 @@ from gradient_dd.report.figure import GREEK
 from gradient_dd.report.forest import SHAPES, Forest, ForestRow, Mark
 from gradient_dd.report.svg import PlotAxis
 
-CHIPS = {  # by verdict: the class and the sign of a chip, and the words after a count
+CHIPS = {  # by verdict: the class and the sign of a chip, and the words that follow a count
     "holds": ("y", "✓", "hold"),
     "partly holds": ("m", "◐", "partly hold"),
     "does not hold": ("n", "✗", "do not hold"),
@@ -92,7 +92,7 @@ def claim_view(verdict: ClaimVerdict, folder: Path, linked: Collection[str]) -> 
 
 
 def chip(verdict: ClaimVerdict, way: Way) -> dict[str, Any]:
-    """Return the verdict under a way of tuning with its counts, and the verdict under the paper's if it differs."""
+    """Return the verdict and counts under a way of tuning, and the verdict under the paper's way if it differs."""
     word, first = word_of(verdict, way), word_of(verdict, WAYS[0])
     look, mark, _ = CHIPS[word]
     held, unsure, lost = counts = tally(comparisons_of(verdict, way))
@@ -166,7 +166,7 @@ def common_axis(comparisons: Sequence[Comparison]) -> PlotAxis:
 
 
 def shown_value(one: Comparison) -> tuple[str, str]:
-    """Return the text next to a mark, which is the interval if that is wide, and the text of its tooltip."""
+    """Return the text next to a mark (for a wide interval, the interval) and the text of the mark's tooltip."""
     interval = f"{number(one.low)} to {number(one.high)}"
     if one.kind == "count":
         return f"{one.estimate:+.0f}".replace("-", "−"), interval
@@ -185,7 +185,7 @@ def sign_of(names: tuple[str, ...], signs: Signs) -> int:
 
 
 def forest(statement: str, every: Sequence[Comparison], some: Sequence[Comparison]) -> str:
-    """Return the plot of the comparisons of one way of tuning, with the axis of `every`; empty if they are exact."""
+    """Return the plot of the comparisons `some` of one way of tuning, on the axis of `every`; empty if exact."""
     if not some or every[0].kind == "exact":
         return ""
     rows, axis = [factors(one) for one in some], common_axis(every)
@@ -248,7 +248,7 @@ def forest_row(group: str, label: str, found: list[list[tuple[Comparison, Mark]]
 
 
 def key_of(signs: Signs, marking: list[str], title: str) -> str:
-    """Return the key to the signs of a plot, or the title of its axis; empty if the page shows them elsewhere."""
+    """Return the key to the signs of a plot, or the title of its axis; empty if shown elsewhere on the page."""
     if "start" in marking:
         return ""
     if len(signs) > 1:

@@ -1,4 +1,4 @@
-"""Drawing the pictures of a reproduction: each is drawn again only if it would differ from the existing one."""
+"""Drawing the pictures of a reproduction: a picture is drawn again only if the existing one is out of date."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from gradient_dd.report.figure import Drawing, Figure, panels_of
 from gradient_dd.report.study_figure import draw, header_file
 from gradient_dd.studies.results import Results
 
-FEW = 4  # for fewer figures of studies, starting processes takes longer than drawing
+FEW = 4  # with fewer figures of studies, starting processes takes longer than drawing
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def draw_drawing(drawing: Drawing, folder: Path) -> None:
 
 
 def named_function(path: str) -> Callable[..., Any]:
-    """Return the function that "module:name" stands for, importing its module only now."""
+    """Return the function that "module:name" names; the module is imported only on this call."""
     module, _, name = path.partition(":")
     function: Callable[..., Any] = getattr(import_module(module), name)
     return function
@@ -83,9 +83,9 @@ def draw_all(pictures: Sequence[Picture], folder: Path) -> list[Path]:
 
 @contextmanager
 def drawn_meanwhile(pictures: Sequence[Picture], folder: Path, gently: bool = False) -> Iterator[list[Path]]:
-    """Draw pictures on all cores while the body runs; yield the paths of the SVGs, which all exist afterwards.
+    """Draw pictures on all cores while the body runs; yield the paths of the SVGs, which exist after the body.
 
-    `gently` lowers the priority of drawing below that of the body.
+    `gently` gives drawing a lower priority than the body.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{one.name}.svg" for one in pictures]
@@ -106,7 +106,7 @@ def drawn_meanwhile(pictures: Sequence[Picture], folder: Path, gently: bool = Fa
             yield paths
             for done in going:
                 done.result()
-        except BaseException:  # Ctrl-C too: nothing needs these drawings any more
+        except BaseException:  # including Ctrl-C: the drawings are no longer needed
             for child in active_children():
                 if child not in others:
                     child.terminate()
@@ -123,7 +123,7 @@ def ignore_interrupts(gently: bool) -> None:
 
 
 def made_from(*parts: Any) -> str:
-    """Return a mark of everything that a picture depends on: the code of this package, and `parts`."""
+    """Return a fingerprint of everything that a picture depends on: the code of this package, and `parts`."""
     return f"made from {fingerprint(code_mark(), *parts)}"
 
 

@@ -31,7 +31,7 @@ OnNotice = Callable[[str], None]
 class Scale:
     """The number of runs, and of episodes per run; None stands for the paper's number.
 
-    A first look, before all runs, leaves out searches, and companions of which its share is less than one run.
+    A first look, before all runs, omits searches, and companions of which it would run less than one run.
     """
 
     runs: int | None = None
@@ -46,8 +46,8 @@ class Scale:
     def of(self, study: Study) -> Study:
         """Return a study at this scale.
 
-        `runs` refers to studies with the paper's number of runs; a study with fewer runs gets proportionally fewer, at
-        least one. A study of 200,000 steps gets ten steps for each episode, a longer study proportionally more.
+        `runs` refers to studies with the paper's number of runs; a study with fewer runs is scaled in proportion, to at
+        least one run. A study of 200,000 steps gets ten steps for each episode; a longer study gets more in proportion.
         """
         runs = study.runs if self.runs is None else max(1, study.runs * self.runs // RUNS)
         if self.episodes is None:
@@ -59,7 +59,7 @@ class Scale:
 
     @property
     def note(self) -> str:
-        """The warning that is shown with results of a smaller scale; empty at the full scale."""
+        """The warning that accompanies results of a smaller scale; empty at the full scale."""
         parts = [
             f"{own:,} of {full:,} {name}"
             for name, own, full in (("runs", self.runs, RUNS), ("episodes", self.episodes, WALK_EPISODES))
@@ -111,7 +111,7 @@ class Job:
     def results(self, studies: Sequence[Study], what: str = "") -> list[Results]:
         """Return the results of studies: run missing results, or raise if this job only reads results.
 
-        `what` names the studies in the message about this stage, which counts shared settings in each of them.
+        `what` names the studies in the message about this stage, which counts shared settings once per study.
         """
         begin = perf_counter()
         if self.how is not None:

@@ -1,7 +1,7 @@
 """The report: the content of its template, made from verdicts, evidence and pictures.
 
-Content that depends on the way of tuning is written once for each way, or once for several ways if it is the same, with
-the classes t-p, t-a and t-f. The control of the page shows one way.
+Content that depends on the way of tuning is written once for each way, or once for several ways with equal content, and
+has the classes t-p, t-a and t-f. A control on the page selects the way to show.
 """
 
 from collections.abc import Mapping, Sequence
@@ -93,7 +93,7 @@ def by_size(section: Section, verdicts: Mapping[str, ClaimVerdict], way: Way) ->
 
 
 def variant_table(verdicts: Sequence[ClaimVerdict], way: Way) -> dict[str, Any] | None:
-    """Return the verdicts by variant and claim; a verdict that does not depend on the place of ρ counts for both."""
+    """Return the verdicts by variant and claim; a verdict without a place of ρ appears under both places."""
     found: dict[tuple[str, ...], dict[str, list[Comparison]]] = {}
     for verdict in verdicts:
         for one in comparisons_of(verdict, way):
@@ -209,7 +209,7 @@ def page_text(job: Job, evidence: ByStudy, verdicts: list[ClaimVerdict], stateme
 def told_answers(
     job: Job, verdicts: Sequence[ClaimVerdict], enabled: Sequence[Way], way: Way
 ) -> list[tuple[Answer, str, str]]:
-    """Return the answers under a way of tuning, each with the word on the page and the words of other ways."""
+    """Return the answers under a way of tuning, each with its word on the page and the words under other ways."""
     told = []
     others = [(other.label, answers(verdicts, job.scale, other)) for other in enabled if other != way]
     for place, one in enumerate(answers(verdicts, job.scale, way)):
@@ -223,7 +223,7 @@ def told_answers(
 
 
 def figure_tabs(figure: Figure, job: Job, evidence: ByStudy) -> list[dict[str, Any]]:
-    """Return the tabs of a figure: one, or one for each value of the parameter that splits it.
+    """Return the tabs of a figure: one tab, or one for each value of the parameter that splits the figure.
 
     A tab shows pictures, legend and caption under each way of tuning, and a note if the figure lacks that way.
     """
@@ -258,9 +258,9 @@ def caption(figure: Figure, is_tested: bool, has_alphas: bool) -> str:
 
 
 def panels_under(figure: Figure, evidence: ByStudy, way: Way) -> Shown | None:
-    """Return the panels of a figure under a way of tuning; None if it has none.
+    """Return the panels of a figure under a way of tuning; None if there are none.
 
-    Learning curves show the selected settings on test runs if all of them ran there, else on tuning runs.
+    Learning curves show the selected settings on test runs if all settings have test runs, else on tuning runs.
     """
     one = evidence.get(figure.study + SUFFIXES[way.tuning])
     if one is None or (way.tuning != MAIN and not figure.compares_rivals):
@@ -284,7 +284,7 @@ def panels_under(figure: Figure, evidence: ByStudy, way: Way) -> Shown | None:
 
 
 def blank_panels(figure: Figure, one: StudyEvidence) -> list[Panel]:
-    """Return panels without errors over step sizes: the settings that a search tried lie on no grid."""
+    """Return panels without errors over step sizes, because the settings that a search tried lie on no grid."""
     none, panels = np.empty(0), []
     for task in one.results.tasks.values():
         lines = [

@@ -1,9 +1,9 @@
-"""A reproduction from studies to the page: run, select settings, run these on test runs, judge, draw and write.
+"""A reproduction from studies to the page: tuning runs, selection, test runs, verdicts, pictures and files.
 
 The evidence is a dict of the evidence of each study, by name. The tables are:
 
 NAME.csv          for a figure: one row for every setting of its study, with means over tuning runs
-STUDY.csv         the same for a study that no figure shows
+STUDY.csv         the same table for a study that no figure shows
 fresh-STUDY.csv   the same columns for the selected settings on test runs, on which verdicts are based
 runs-STUDY.csv    the errors behind the verdicts, run by run: `runs` is "fresh" for test runs; `unit` counts runs, or
                   random initial weights, whose errors are relative to the initial error
@@ -48,7 +48,7 @@ MEASURES = ("last100", "mean_error", "early", "episodes")
 
 @dataclass(frozen=True)
 class Made:
-    """The results of a job: verdicts, exact statements, the page that shows everything, and the duration."""
+    """The results of a job: verdicts, exact statements, the page that shows all results, and the duration."""
 
     job: Job
     verdicts: list[ClaimVerdict]
@@ -62,11 +62,11 @@ def reproduce(
 ) -> Made:
     """Draw the named figures (all by default), judge the claims about their studies, and return everything made.
 
-    `how` holds keywords of `run_all`. `on_stage` is called after each stage with a sentence that says what was done and
-    how long it took. A second call resumes.
+    `how` holds keywords of `run_all`. `on_stage` is called after each stage with a sentence that names the work done
+    and its duration. A second call resumes.
 
     The whole paper at its full scale begins with a first look: a page of the first runs, which the page of all runs
-    replaces. The first look runs part of the studies' own runs, so nothing runs twice.
+    later replaces. The first runs are part of the studies' own runs, so nothing runs twice.
     """
     check_names(names)
     folder.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def plot(names: tuple[str, ...], folder: Path) -> list[Path]:
 
 
 def reading(names: tuple[str, ...], folder: Path, on_stage: OnNotice = lambda sentence: None) -> Job:
-    """Return the job that rewrites everything from the results in a folder, at their scale, and runs nothing."""
+    """Return a job that rewrites all output from the results in a folder, at their scale, without running anything."""
     check_names(names)
     scale, _ = read_scale(folder)
     if scale is None:
@@ -141,15 +141,15 @@ def check_names(names: tuple[str, ...]) -> None:
 
 
 def make(job: Job, record: Mapping[str, Any] | None = None) -> Made:
-    """Get the results, then judge, draw and write everything into the folder.
+    """Get the results and judge the claims, then write pictures, tables and the page to the folder.
 
     `record`, if given, is stored with complete results, together with the time, the versions and the machine.
     """
     begin, figures = perf_counter(), job.folder / "figures"
     drawings = [drawing_picture(one) for one in job.drawings]
-    with drawn_meanwhile(drawings, figures, gently=True):  # drawings need no study: they are drawn while studies run
+    with drawn_meanwhile(drawings, figures, gently=True):  # drawings need no study, so they are made while studies run
         evidence = measure(job)
-        if record is not None:  # until here, `report` can rewrite the page of a first look
+        if record is not None:  # before this point, `report` can rewrite the page of a first look
             write_scale(job.folder, job.scale, {**record, "finished": now(), **provenance()})
         measured = perf_counter()
         shown = [figure_picture(one, evidence[one.study].results, job.scale.note) for one in job.figures]
@@ -210,7 +210,7 @@ def fresh_work(questions: Iterable[ClaimQuestion]) -> dict[tuple[str, str], list
 def run_afresh(work: dict[tuple[str, str], list[Setting]], evidence: ByStudy, job: Job) -> None:
     """Run the selected settings of each study and case on test runs, and add the results to the evidence.
 
-    Studies with the same task, runs and length run together: the trajectory is sampled once for all settings.
+    Studies with the same task, runs and length run together: each trajectory is sampled once for all settings.
     """
     shared: dict[str, tuple[Study, list[Setting]]] = {}
     wanted: dict[tuple[str, str], Study] = {}

@@ -64,7 +64,7 @@ def switched(make: Callable[[Way], Any]) -> Switched:
 
 
 def comparisons_of(verdict: ClaimVerdict, way: Way) -> list[Comparison]:
-    """Return the comparisons of a claim under a way of tuning; if there are none, those that decide the claim."""
+    """Return the comparisons of a claim under a way of tuning; if there are none, the comparisons that decide it."""
     return compared(under(verdict.judgements, way.tuning))
 
 
@@ -74,7 +74,7 @@ def word_of(verdict: ClaimVerdict, way: Way) -> str:
 
 
 def published(verdicts: Iterable[ClaimVerdict]) -> list[ClaimVerdict]:
-    """Return the counted claims: without our own, and without claims about time, which depend on the machine."""
+    """Return the counted claims: all except our own claims, and claims about time, which depend on the machine."""
     return [one for one in verdicts if one.source == "paper"]
 
 
@@ -110,7 +110,7 @@ def answers(verdicts: Iterable[ClaimVerdict], scale: Scale, way: Way = WAYS[0]) 
 
 
 def scorecard(verdicts: Iterable[ClaimVerdict]) -> list[tuple[str, dict[str, int], Tally]]:
-    """Return a row for each section and for all: title, published claims by verdict, comparisons by outcome."""
+    """Return a row for each section and for the total: title, published claims by verdict, comparisons by outcome."""
     own, rows = published(verdicts), []
     for title, some in (
         *((section.title, [one for one in own if one.section == section.name]) for section in SECTIONS),

@@ -1,7 +1,7 @@
 """Tuning: settings are selected on tuning runs and judged on test runs, which avoids selection bias.
 
 `StudyEvidence` holds the errors of each case: of all settings on tuning runs, and of the selected settings on test
-runs. `SearchEvidence` does so for a study whose learners are tuned by search. A *case* is the subject of one
+runs. `SearchEvidence` is the evidence of a study whose learners are tuned by search. A *case* is the subject of one
 comparison: a task, or several tasks whose errors are averaged.
 """
 
@@ -33,7 +33,7 @@ EARLY = 20  # the measure "early" is the mean error over the first twentieth of 
 TENTH = 0.1  # share of the initial error; the measure "episodes" is the time until the error falls below it
 FRESH = 2  # test runs for each tuning run
 FROM_CURVES = ("early", "episodes")  # measures that are computed from learning curves
-JUDGED_STARTS = range(11, 31)  # seeds of the initial weights of test runs; tuning runs have others
+JUDGED_STARTS = range(11, 31)  # seeds of the initial weights of test runs; tuning runs have other seeds
 
 
 class ErrorTable(NamedTuple):
@@ -45,7 +45,7 @@ class ErrorTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TunedSetting:
-    """The setting that a line selects on a case, the number of candidates, and the edges of the grid it lies on."""
+    """The setting that a line selects on a case, the number of candidates, and its edges of the grid."""
 
     evidence: "StudyEvidence"
     case: str
@@ -59,7 +59,7 @@ class TunedSetting:
         return self.evidence.errors(self.case, self.setting, measure)
 
     def selection_mean(self, measure: str) -> float:
-        """Return the mean error on tuning runs; nan for measures of curves, which are read from test runs only."""
+        """Return the mean error on tuning runs; nan for measures from curves, which are read for test runs only."""
         if measure in FROM_CURVES:
             return float("nan")
         return float(self.evidence.errors(self.case, self.setting, measure, fresh=False).mean())
@@ -85,8 +85,8 @@ class StudyEvidence:
     """The evidence of a study: its results, by case, and the results of selected settings on test runs, by case.
 
     There are twice as many test runs as tuning runs: 100 at the paper's scale. This number is fixed before any result
-    is known. If a study has a task with many random initial weights, all of them form one case. Its errors are those of
-    each start, averaged over runs and divided by the initial error, and the test runs have other starts.
+    is known. If a study has a task with many random initial weights, all these tasks form one case. The case has one
+    error per start, averaged over runs and divided by the initial error, and the test runs have other starts.
 
     A companion with the length of its study, `beside`, is judged on the test runs of that study. Tables of errors are
     read once, by case and measure. `used` and `times` store the data behind judgements: the errors by measure, (units,)
@@ -139,7 +139,7 @@ class StudyEvidence:
         return "start_seed" in self.cases[case][0].parameters
 
     def first_error(self, case: str) -> float:
-        """Return the error of the initial weights; 1 where errors are relative to it."""
+        """Return the error of the initial weights; 1 if errors are relative to the initial error."""
         return 1.0 if self.has_random_starts(case) else initial_error(self.cases[case][0])
 
     def fresh_study(self, case: str, settings: list[Setting]) -> Study:
@@ -165,7 +165,7 @@ class StudyEvidence:
         return ErrorTable(parts[0].settings, errors / np.array(list(map(initial_error, tasks))))
 
     def table(self, case: str, measure: str, fresh: bool = False) -> ErrorTable:
-        """Return the table that `read` returns, reading it only once."""
+        """Return the result of `read`, which is called only once per table."""
         key = fresh, case, measure
         if key not in self.tables:
             self.tables[key] = self.read(case, measure, fresh)
@@ -184,7 +184,7 @@ class StudyEvidence:
         return found
 
     def choose(self, case: str, line: Line, tuned_for: str = "last100") -> TunedSetting:
-        """Return the setting of a line with the smallest mean error on tuning runs; all claims share the choice."""
+        """Return the setting of a line with the smallest mean error on tuning runs; all claims share it."""
         key = case, line, tuned_for
         if key not in self.chosen_before:
             settings, errors = self.table(case, tuned_for)
@@ -230,7 +230,7 @@ def task_errors(results: Results, task: Task, measure: str) -> ErrorTable:
 
 
 def first_below(curves: Array, middles: Array, first: float, bound: float) -> Array:
-    """Return the time when each curve first falls below a bound, infinite if never; curves: (settings, runs, bins).
+    """Return the time at which each curve first falls below a bound, or infinity; curves: (settings, runs, bins).
 
     Curves are interpolated linearly between the middles of their bins, starting at time 0 with the initial error.
     """
@@ -253,9 +253,9 @@ class SearchEvidence(StudyEvidence):
     """The evidence of a study that is tuned by search; selected settings are judged on the test runs of `beside`.
 
     Tuning runs are numbered after the test runs of `beside`. If a case has random initial weights, every tuning run
-    has different ones, and test runs have others. Only settings with all tuning runs can be selected.
+    and every test start has different weights. Only settings with all tuning runs can be selected.
 
-    `tried` contains every setting with its errors, (measures, runs); nan on tuning runs that it lacks.
+    `tried` contains every tried setting with its errors, (measures, runs); nan on tuning runs that were not made.
     """
 
     tried: dict[str, dict[Any, tuple[Setting, Array]]] = field(default_factory=dict, repr=False)
@@ -276,7 +276,7 @@ class SearchEvidence(StudyEvidence):
         return Study(**plain | {"tasks": tasks, "grids": grids, "first_run": first, "runs": len(runs)})
 
     def round(self, case: str, settings: Iterable[Setting], runs: range) -> list[Study]:
-        """Return the studies of settings on tuning runs: one, or one per run if each has its own initial weights."""
+        """Return the studies of settings on tuning runs: one study, or one per run if initial weights differ."""
         (task,) = self.cases[case]
         if not self.has_random_starts(case):
             return [self.part((task,), settings, runs)]
@@ -298,7 +298,7 @@ class SearchEvidence(StudyEvidence):
             tried.setdefault(key_of(setting), (setting, empty))[1][:, runs.start : runs.stop] = errors[:, place]
 
     def frames(self) -> "list[pd.DataFrame]":
-        """Return tables of all settings that were tried; `runs` counts the tuning runs of each."""
+        """Return tables of all settings that were tried; `runs` counts the tuning runs of each setting."""
         import pandas as pd
 
         found = []
@@ -321,7 +321,7 @@ class SearchEvidence(StudyEvidence):
         return self.study.budget.coarse + self.study.budget.refined
 
     def read(self, case: str, measure: str, fresh: bool) -> ErrorTable:
-        """Return settings and errors of a case; for tuning runs, only of settings that have all of them."""
+        """Return settings and errors of a case; for tuning runs, only settings with all tuning runs."""
         if fresh:
             return super().read(case, measure, fresh)
         whole = [(setting, errors) for setting, errors in self.tried[case].values() if not np.isnan(errors).any()]

@@ -1,15 +1,15 @@
-"""Verdicts on claims, from questions about test runs: all of them are data, for the page, the tables and JSON.
+"""Verdicts on claims, from questions about test runs: plain data for the page, the tables and JSON.
 
     ClaimQuestion  two learners (or one and its initial error) on a case, and the claimed side of a bound on their ratio
     Comparison     the answer: the ratio on test runs, an interval, and whether the interval lies on that side
-    Judgement      the comparisons of one variant and one way of tuning; their intervals hold together at 95 %
+    Judgement      the comparisons of one variant and one way of tuning; their intervals have a joint level of 95 %
     ClaimVerdict   all judgements of a claim, summarised by a word, three counts and a sentence
     Claim          a statement, its place in the paper, and the questions that decide it
 
 An outcome is "holds" if the whole interval is on the claimed side, "fails" if it is on the other side, and "open" if it
-contains the bound. Each interval of a judgement of n comparisons has level 1 − 0.05/n, so that together they cover with
-95 % (Bonferroni). There is no correction across judgements: where there is no effect, about one judgement in twenty
-would show one.
+contains the bound. Each interval of a judgement of n comparisons has level 1 − 0.05/n, so that all n intervals cover
+jointly with 95 % (Bonferroni). There is no correction across judgements: without any effect, about one judgement in
+twenty would show an effect.
 """
 
 from collections.abc import Callable, Iterable
@@ -39,10 +39,10 @@ class Comparison:
              "count", "time", "exact"
     side     "below" or "above": the claimed side of `bound`
     runs     number of test runs (or starts); 0 if nothing was sampled
-    level    of the interval from `low` to `high`
+    level    confidence level of the interval from `low` to `high`
     before   for a growth: the same two learners at the smaller size
-    variant  of the task, in words: "constant steps", or the interpretation of Baird's counterexample
-    selection_runs   number of runs on which the settings were selected; 0 if none was
+    variant  variant of the task as text: "constant steps", or the interpretation of Baird's counterexample
+    selection_runs   number of runs on which the settings were selected; 0 without selection
     """
 
     kind: str
@@ -80,7 +80,7 @@ class Pair:
     measure: str
 
     def arrays(self) -> tuple[Any, Any]:
-        """Return the errors of both on test runs, (units,) each."""
+        """Return the errors of both learners on test runs, (units,) each."""
         ours = self.ours.errors(self.measure)
         if self.rival is None:
             return ours, 0 * ours + self.ours.evidence.first_error(self.ours.case)
@@ -110,8 +110,8 @@ class Pair:
 class ClaimQuestion:
     """A question about test runs of settings that were selected on tuning runs.
 
-    `answer` returns the interval at a level; without it, the answer is the ratio of the pairs. `facts` are further
-    fields of the comparison.
+    `answer` returns the interval at a level; without `answer`, the result is the ratio of the pairs. `facts` has
+    additional fields of the comparison.
     """
 
     kind: str
@@ -156,7 +156,7 @@ def outcome_of(low: float, high: float, side: str, bound: float) -> str:
 
 
 class Tally(NamedTuple):
-    """The number of comparisons that held, are open and were refuted."""
+    """The numbers of comparisons that held, are open and were refuted."""
 
     held: int
     open: int
@@ -188,11 +188,11 @@ class Judgement:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim with our findings; `Claim` describes the fields that both have.
+    """A claim with our findings; `Claim` describes the fields that the two classes share.
 
     verdict, held, open, refuted   over all judgements of the first way of tuning, which is the paper's if it has one
     alike      the verdict and its counts if all learners have equally many settings: "partly holds (3 / 2 / 1)", or ""
-    fully      the same if every learner is tuned by search
+    fully      the same text if every learner is tuned by search
     finding    a sentence made from the numbers
     test       the test that shows that the criterion can fail
     variants   the variants of tasks in its comparisons
@@ -240,13 +240,13 @@ def compared(judgements: Iterable[Judgement]) -> list[Comparison]:
 
 
 def under(judgements: list[Judgement], tuning: str = "") -> list[Judgement]:
-    """Return the judgements under a way of tuning; if there are none, those of the first way, which decides."""
+    """Return the judgements under a way of tuning; if there are none, the judgements of the first way."""
     asked = [one.tuning for one in judgements]
     return [one for one in judgements if one.tuning == (tuning if tuning in asked else asked[0])]
 
 
 def in_words(comparisons: list[Comparison], needed: int | None = None) -> str:
-    """Return the verdict of several comparisons; `needed` of them must hold, by default all."""
+    """Return the verdict of several comparisons, of which `needed` (by default all) must hold."""
     held = sum(one.holds for one in comparisons)
     if not comparisons:
         return "not judged"
@@ -258,7 +258,7 @@ def in_words(comparisons: list[Comparison], needed: int | None = None) -> str:
 
 
 def over_all(judgements: list[Judgement], needed: int | None = None) -> str:
-    """Return the verdict of several judgements; if `needed` is given, as many comparisons must hold in each."""
+    """Return the verdict of several judgements; in each judgement, `needed` (by default all) comparisons must hold."""
     held = [judgement.verdict == "holds" for judgement in judgements]
     if needed is not None and any(held):
         return "holds" if all(held) else "partly holds"
@@ -294,11 +294,11 @@ class Ask:
 class Claim:
     """A statement in our words, its place in the paper, and the way to decide it.
 
-    needed   number of comparisons that must hold; None stands for all of them
-    section, group, figure   where the report shows it; a claim without a section is among the extras
-    short    the statement for places with little space
+    needed   number of comparisons that must hold; None stands for all comparisons
+    section, group, figure   where the report shows the claim; a claim without a section is among the extras
+    short    a short form of the statement for places with little space
     source   "paper"; "time" for a statement of the paper on wall-clock time, which depends on the machine and is not
-             counted; "ours" for one that we added
+             counted; "ours" for a statement that we added
     """
 
     name: str

@@ -1,12 +1,12 @@
 """Sentences from comparisons, by the same rules for all claims.
 
 1. The comparisons of a claim under one way of tuning are split by outcome: yes, no, undecided ("no clear difference"
-   where the limit is 1).
+   if the limit is 1).
 2. Each part gives its place by the fewest factors (task, rival, size, measure, variant): "at m = 40". If the place
    takes more than 78 characters, the part counts its comparisons: "in 17 of 24 comparisons".
-3. Each part gives its numbers: one, "a and b", or "a to b". The first part names the quantity. If an interval spans
+3. Each part gives its numbers: "a", "a and b", or "a to b". The first part names the quantity. If an interval spans
    more than a factor of 10, the end of the intervals replaces the estimates, and undecided parts give no number.
-4. An answer to a question is one word, chosen by a rule, and a sentence about all its claims, task by task.
+4. An answer to a question is one word, chosen by a rule, and a sentence about all claims of the question, task by task.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ NOUNS = {"last100": "final error", "mean_error": "mean error", "early": "early e
 TUNED = {"last100": "tuned for the final error", "mean_error": "tuned for the mean error", "what is measured": ""}
 OUTCOME_WORDS = {"holds": "yes", "fails": "no", "open": "undecided"}
 LONGEST = 78  # maximum number of characters of a place
-WIDE = 10.0  # ratio of an interval's ends beyond which the estimate says little
+WIDE = 10.0  # ratio of an interval's ends above which the estimate is uninformative
 FACTORS = ("task", "rival", "size", "measure", "tuned_for", "ratios", "rho", "start")
 
 Row = dict[str, Any]  # the factors of a comparison, in words
@@ -57,7 +57,7 @@ def is_own(one: "Comparison") -> bool:
 
 
 def frame(one: "Comparison") -> str:
-    """Return the type of question that a comparison answers."""
+    """Return the type of the question that a comparison answers."""
     if one.kind != "ratio":
         return one.kind
     if one.measure == "early":
@@ -116,7 +116,7 @@ def box(rows: list[Row], whole: list[Row]) -> tuple[Row, bool]:
     """Return the factors that restrict `rows` within `whole`, and whether they select no other rows."""
     chosen = {name: values(rows, name) for name in FACTORS}
     inside = [row for row in whole if all(row[name] in chosen[name] for name in FACTORS)]
-    same_task = [row for row in whole if row["task"] in chosen["task"]]  # sizes of other tasks restrict nothing
+    same_task = [row for row in whole if row["task"] in chosen["task"]]  # a size restricts only rows of the same task
     limited = {
         name: some
         for name, some in chosen.items()
@@ -164,7 +164,7 @@ def span(estimates: Iterable[float], told: Callable[[float], str] = rough) -> st
 
 
 def numbers(some: Sequence["Comparison"]) -> str:
-    """Return the estimates of a part; if an interval is wide, the end that decides the outcome, or nothing."""
+    """Return the estimates of a part; with a wide interval, the end that decides the outcome, or nothing."""
     if not any(map(is_wide, some)):
         return span(one.estimate for one in some)
     if some[0].outcome == "open":
@@ -236,7 +236,7 @@ def sentence(comparisons: Sequence["Comparison"], needed: int | None = None) -> 
         return upper(f"{outcome_word(first)}{place}: {amount(comparisons, True, ', ')}.")
     goals = {(row["measure"], row["tuned_for"]) for row in rows}
     if len(goals) == len({measure for measure, _ in goals}) == len({goal for _, goal in goals}):
-        rows = [{**row, "tuned_for": ""} for row in rows]  # the measure already says it
+        rows = [{**row, "tuned_for": ""} for row in rows]  # the measure already names the goal of tuning
     told: list[str] = []
     for outcome in OUTCOME_WORDS:
         part = [one for one in comparisons if one.outcome == outcome]
@@ -256,7 +256,7 @@ def counted_once(place: str, before: list[str]) -> str:
 
 
 def sentence_needed(comparisons: Sequence["Comparison"], needed: int) -> str:
-    """Return the finding on a claim about several cases: how many hold, and how many must hold."""
+    """Return the finding on a claim about several cases: the number that hold, and the number that must hold."""
     told = []
     for goal in dict.fromkeys(one.tuned_for for one in comparisons):
         some = [one for one in comparisons if one.tuned_for == goal]
@@ -283,7 +283,7 @@ def answer_word(comparisons: Sequence["Comparison"]) -> str:
     return "Mostly not" if lost >= count / 2 else "Partly"
 
 
-POOLED = {  # by frame: words if claims hold or fail, with the measure and without; then words for undecided claims
+POOLED = {  # by frame: words if claims hold or fail, with and without the measure; then words for undecided claims
     "lower": (("lower {}", "higher {}"), ("lower", "higher"), "no clear difference"),
     "clear": (("clearly lower {}", "no clearly lower {}"), ("clearly lower", "not clearly lower"), "undecided"),
     "as good": (("as good a {}", "a worse {}"), ("as good", "worse"), "undecided"),
@@ -326,5 +326,5 @@ def over_the_run(comparisons: Sequence["Comparison"]) -> str:
 
 
 def upper(text: str) -> str:
-    """Return a text with a capital first letter, unless that is a symbol."""
+    """Return a text with a capital first letter, unless the letter is a symbol."""
     return text[:1].upper() + text[1:] if text[:1].isascii() else text

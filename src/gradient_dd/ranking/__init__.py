@@ -1,9 +1,9 @@
-"""The ranking of a rule among all learners, tuned in the same way and tested on the same transitions.
+"""The ranking of a rule among all learners; all are tuned in the same way and tested on the same transitions.
 
     standing = gdd.rank(RULE, grid={"clip": (0.1, 1.0, 10.0)})
     standing.sentence, standing.frame(), standing.report("page.html")
 
-The package contains the results of all registered learners, so only the new rule is computed.
+The package contains the results of all registered learners, so only the results of the new rule are computed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def rank(
     workers: int | None = None,
     progress: bool = True,
 ) -> Standing:
-    """Return the standing of a rule or learner among all learners; without a rule, of all learners.
+    """Return the standing of a rule or learner among all learners; without a rule, the standings of all learners.
 
     grid      values to try for the parameters of the rule, by name, instead of the declared values
     against   learners to compare the rule with, problem by problem
@@ -84,7 +84,7 @@ def rank(
                 entries[one.name, problem.name] = done.result()
                 if bars:
                     bars.show("Learners × problems done", place + 1, len(work))
-    if grid and own:  # the rule gets these values, so that the warnings can name others
+    if grid and own:  # the rule gets these values, so that warnings can suggest values beyond them
         parameters = (replace(one, grid=tuple(grid.get(one.name, ())) or one.grid) for one in own.parameters)
         new[own.name] = replace(own, parameters=tuple(parameters))
     return Standing(entries, problems, known | new, own.name if own else None, tuple(one.name for one in rivals), quick)

@@ -32,7 +32,7 @@ LATEX |= {"–": "--", "\\": r"\textbackslash{}"}
 
 
 class MeanRank(NamedTuple):
-    """The mean rank of a learner over problems, its interval, and the share of resamples in which it is the lowest."""
+    """The mean rank of a learner over problems, its interval, and the share of resamples in which it is lowest."""
 
     mean: float
     low: float
@@ -117,7 +117,7 @@ class Standing:
         return sum(one.diverged for one in ours) / sum(one.coarse for one in ours)
 
     def place(self, learner: str) -> int:
-        """Return the place of a learner; learners with the same mean rank share it."""
+        """Return the place of a learner; learners with the same mean rank share a place."""
         return 1 + sum(one.mean < self.ranks[learner].mean for one in self.ranks.values())
 
     @property
@@ -252,12 +252,12 @@ class Standing:
         return found
 
     def plot(self, which: str = "heat") -> Any:
-        """Return a picture, shown in notebooks; `.save(path)` writes its SVG. `which` is one of PICTURES."""
+        """Return a picture that notebooks display; `.save(path)` writes its SVG. `which` is one of PICTURES."""
         page = import_module("gradient_dd.report.ranking_page")
         return page.picture(one_of("'which'", which, page.PICTURES), self)
 
     def report(self, path: str | PathLike[str]) -> Path:
-        """Write a page, with tables as .csv and .tex and pictures as .svg in its folder; return its path."""
+        """Write an HTML report, with tables (.csv, .tex) and pictures (.svg) in its folder; return its path."""
         return Path(import_module("gradient_dd.report.ranking_page").write_report(self, path))
 
     def table_html(self) -> str:
@@ -270,7 +270,7 @@ class Standing:
 
 
 def ranks_of(means: Array) -> Array:
-    """Return the rank of each mean within its row, 1 for the lowest; means: (rows, learners)."""
+    """Return the rank of each mean within its row, 1 for the lowest mean; means: (rows, learners)."""
     ranks: Array = 1.0 + (means[:, None, :] < means[:, :, None]).sum(axis=2)
     return ranks
 

@@ -1,7 +1,7 @@
 """Entries, the results of one rule on one problem, and the shipped standings: the entries of all learners.
 
 A rule is tuned on the tuning runs of a problem and tested on the test runs. The shipped entries are in one file of
-numbers with a JSON header, without code; the version of the file is part of its name. `python -m trials.make_standings`
+numbers with a JSON header and no code; the version of the file is part of its name. `python -m trials.make_standings`
 writes this file.
 """
 
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
     key       fingerprint of everything that the numbers depend on
     setting   the selected values by parameter
     errors    (measures, runs) of the test runs, in single precision
-    curve     (octaves,) smallest mean error of the coarse grid near each step size over the initial error, or nan
+    curve     (octaves,) smallest mean error of the coarse grid near each step size / initial error, or nan
     diverged  number of settings of the coarse grid that diverged in some tuning run, out of `coarse` settings
     edges     parameters whose selected value is at an edge of the search
     """
@@ -84,7 +84,7 @@ def make_entry(rule: Rule, problem: Problem, grid: Grid | None = None, quick: bo
 
 
 def step_size_curve(found: Found, runs: int, first: float) -> NDArray[np.float16]:
-    """Return the smallest mean error near each step size, over the initial error, (octaves,)."""
+    """Return the smallest mean error near each step size, divided by the initial error, (octaves,)."""
     curve = np.full(len(OCTAVES), np.nan)
     for one in found.coarse:
         place = int(np.rint(np.log2(one.setting.values["alpha"]))) - OCTAVES[0]

@@ -7,7 +7,7 @@ A problem is a task, several tasks whose errors are averaged, or a task drawn ag
 number of steps and constant step sizes. Tuning runs are numbered from 0, test runs from TEST.
 
 A random task has sparse transitions (every action leads to `branches` states), Gaussian features X, and values that
-are almost linear in them: V = X w + 0.3 ε with Gaussian w and ε; the reward of a state is r = V − γ P V. The policies
+are almost linear in X: V = X w + 0.3 ε with Gaussian w and ε; the reward of a state is r = V − γ P V. The policies
 are Dirichlet draws; the behaviour policy takes each action with probability `floor` / actions or more. A family keeps
 the seeds whose tasks meet its conditions on E[ρ²] and on the eigenvalues of A, as `trials.make_standings` checks.
 """
@@ -48,7 +48,7 @@ class Family(NamedTuple):
 
 
 class RandomTask(NamedTuple):
-    """The random task of a seed; `place` is its number in the family, which determines its size."""
+    """The random task of a seed; `place` is its number in the family, which determines the size of the task."""
 
     family: Family
     place: int
@@ -73,7 +73,7 @@ class RandomTask(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def built(spec: TaskSpec | RandomTask) -> Task:
-    """Return the task of a specification, which is built once."""
+    """Return the task of a specification; each task is built once."""
     return spec.build()
 
 
@@ -154,7 +154,7 @@ FAMILIES = {
     "unstable": Family("TD unstable", 0.3, 0.1, (SMALL,), (1.0, 20.0), stable=False),
 }
 # The first seeds that meet the conditions, from `draw_seeds` of `trials.make_standings`. On-policy, 1 and 5 are missing
-# because rounding rejected them when E[ρ²] = 1 was compared without a tolerance. The shipped results need these seeds.
+# because rounding rejected both when E[ρ²] = 1 was compared without a tolerance. The shipped results need these seeds.
 SEEDS = {
     "on-policy": (0, 2, 3, 4, 6, 7, 8, 9),
     "moderate": (1, 6, 7, 12, 13, 17, 18, 19),

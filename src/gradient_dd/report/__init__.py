@@ -1,4 +1,4 @@
-"""Pictures and pages of studies and evaluations: figures as data, SVG, PNG and HTML."""
+"""Pictures (SVG, PNG) and pages (HTML) of studies and evaluations, from figures described as data."""
 
 import json
 from importlib.resources import files
@@ -11,5 +11,5 @@ def read(path: str) -> str:
 
 
 def as_json(data: Any) -> str:
-    """Return data as JSON for a <script> element, which no text in the data can end."""
+    """Return data as JSON for a <script> element, escaped so that no text in the data can end the element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""The parts that all figures share: the style, margins in inches, and how figures are saved."""
+"""The parts that all figures share: the style, the margins in inches, and the functions that save figures."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -33,12 +33,12 @@ STYLE: dict[Any, Any] = {
 LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.2, 1.15, 0.5  # margins in inches; the top margin holds title and caption
 LEGEND_ROW = 0.22
 DPI = 150
-BETWEEN = (2, 5)  # marks between two decades; drawing all eight would take half the time of a figure
+BETWEEN = (2, 5)  # ticks between two decades; drawing all eight ticks would take half the time of a figure
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the style of this project, whatever the user's settings are."""
+    """Draw in the style of this project, independently of the user's matplotlib settings."""
     with mpl.rc_context({**mpl.rcParamsDefault, "backend": "agg", **STYLE}):
         yield
 
@@ -73,7 +73,7 @@ class Sheet:
         )
 
     def axes(self, row: Any, column: Any) -> Any:
-        """Return the axes of a panel; slices join panels."""
+        """Return the axes of a panel; slices as `row` or `column` join panels."""
         return self.canvas.add_subplot(self.grid[row, column])
 
 
@@ -86,10 +86,10 @@ def drawn(
     across: int = 1,
     **shape: Any,
 ) -> Iterator[Sheet]:
-    """Yield a sheet to draw on, in the style of this project; then add title and caption, and save it in a folder.
+    """Yield a sheet to draw on, in the style of this project; then add title and caption, and save the figure.
 
-    `keys` returns the entries of the legend below all panels, column by column in `across` columns. `shape` has the
-    arguments of the sheet.
+    `keys` returns the entries of the legend below all panels, column by column in `across` columns. `shape` has other
+    arguments of `Sheet`.
     """
     with styled():
         entries = list(keys())
@@ -112,7 +112,7 @@ def key(label: str, colour: str, style: Any = "-", width: float | None = None, *
 def svg_text(canvas: Canvas) -> str:
     """Return a drawing as SVG without background, for pages of any colour.
 
-    Coordinates, the numbers inside tags, are rounded to a tenth of a point, and indentation is removed: half the size.
+    To halve the size, coordinates (the numbers inside tags) are rounded to 0.1 points and indentation is removed.
     """
     with StringIO() as file:
         canvas.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
@@ -121,7 +121,7 @@ def svg_text(canvas: Canvas) -> str:
 
 
 def plain_numbers(*axes: Any) -> None:
-    """Label logarithmic axes with plain numbers; label the steps between decades only if there are few decades."""
+    """Label logarithmic axes with plain numbers; label ticks between decades only if there are few decades."""
     for axis in axes:
         low, high = axis.get_view_interval()
         few = high / low < 30

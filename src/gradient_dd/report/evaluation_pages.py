@@ -12,7 +12,7 @@ from gradient_dd.files import check_regular
 from gradient_dd.report.forest import Forest, ForestRow, Mark, axis_of
 from gradient_dd.report.page import render
 
-FEW = 20  # initial states in a picture
+FEW = 20  # largest number of initial states in a picture
 LOOKS = {"trust": "y", "with care": "m", "not": "n", "fine": "y"}  # classes of verdicts and of findings
 WORDS = {"trust": "Trust", "with care": "Use with care", "not": "Do not trust"}
 
@@ -47,7 +47,7 @@ def evaluation_page(found: Evaluation) -> str:
 
 
 def row(label: str, numbers: Any, look: str = "u", **more: Any) -> ForestRow:
-    """Return the row of a value with its interval, (value, low, high); its mark is hollow if it needs care."""
+    """Return the row of a value with its interval, (value, low, high); the mark is hollow if the value needs care."""
     value, low, high = map(float, numbers)
     mark = Mark(value, low, high, look, 0 if look in "yu" else 4)  # shapes from 4 on are hollow
     return ForestRow("", label, [[mark]], with_interval(value, low, high), look, **more)
@@ -70,7 +70,7 @@ def value_head(confidence: float, what: str = "value") -> str:
 
 
 def initial_states(found: Evaluation) -> str:
-    """Return a plot of the values of initial states, smallest first; empty if all are equal."""
+    """Return a plot of the values of initial states, smallest first; empty if all values are equal."""
     values, (low, high) = found.values, found.interval
     order = np.argsort(values)
     chosen = np.unique(np.linspace(0, len(order) - 1, min(FEW, len(order))).round().astype(int))

@@ -15,16 +15,16 @@ from gradient_dd.studies.results import Results, places, tuned
 from gradient_dd.studies.study import task_size
 from gradient_dd.tasks import Task
 
-# RED is strong and stands for Gradient-DD; the others are muted. All have a middle lightness, visible on white and on
-# black, and hues as different as Okabe and Ito's. Markers distinguish lines without colour.
+# RED is strong and stands for Gradient-DD; the other colours are muted. All have a medium lightness, visible on white
+# and on black, and hues as different as in the palette of Okabe and Ito. Markers distinguish lines without colour.
 BLACK, SKY, ORANGE, GREEN, RED, PURPLE, BLUE, YELLOW, BROWN = (
     "#7a7a7a", "#5f97bf", "#a8873c", "#4f9a7f", "#d84a05", "#a878a0", "#4a7bb5", "#8f8a3a", "#7d5a46",
 )  # fmt: skip
 RAMP = ("#4157e4", "#1b79bc", "#1f9074", "#8f8f24", "#d58018")  # for one parameter, from small (dark) to large (light)
-DECADES = 6  # at most, on an axis of errors
+DECADES = 6  # largest number of decades on an axis of errors
 MARKERS = "osv^DdPX<>"
 STRONG = RED
-COLOURS = {  # of each learner on all pages; a learner derived from another has its colour and a dashed line
+COLOURS = {  # by learner, on all pages; a learner derived from another learner has the same colour and a dashed line
     "td": BLACK, "tdrc": SKY, "gtd2": ORANGE, "tdc": GREEN, "gradient_dd": RED, "htd": PURPLE, "pgtd2": YELLOW,
     "etd": BLUE, "vtrace": BROWN,
 }  # fmt: skip
@@ -36,14 +36,14 @@ MADE_FROM = {
 }  # fmt: skip
 COLOURS |= {name: COLOURS[base] for name, base in MADE_FROM.items()}
 GREEK = {"alpha": "α", "zeta": "ζ", "kappa": "κ", "lam": "λ"}
-SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}  # of the size of a task
+SYMBOLS = {"random_walk": "m", "boyan_chain": "p", "baird": "N"}  # symbols for the size of a task
 TASK_NAMES = {"random_walk": "random walk", "boyan_chain": "Boyan chain", "baird": "Baird's counterexample"}
 RATIOS = {"paper": "printed", "standard": "usual"}  # of Baird's counterexample
 NAMES = {name: rule.label for name, rule in LEARNERS.items()}
 
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the colour of each learner; rules that are not registered get colours that are not taken."""
+    """Return the colour of each learner; rules that are not registered get unused colours."""
     shown = list(dict.fromkeys(names))
     taken = {COLOURS[name] for name in shown if name in COLOURS}
     spare = cycle([one for one in (PURPLE, BLUE, YELLOW, BROWN) if one not in taken] or [BLACK])
@@ -52,7 +52,7 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a figure: a learner with fixed parameters, e.g. "kappa" or "u", which is ακ; the others are tuned."""
+    """One line of a figure: a learner with fixed parameters, e.g. "kappa" or "u" (= ακ); others are tuned."""
 
     label: str
     learner: str
@@ -75,9 +75,9 @@ class Figure:
     """A figure of a study: errors over alpha above, learning curves below, a column for each task.
 
     `measure`, "last100" or "mean_error", is the error drawn above, and settings are tuned to minimise it. `header`
-    names the function "module:name" that draws a picture above the panels.
+    is the function, as "module:name", that draws a picture above the panels.
 
-    section, tab   the section of a report that shows the figure, and its name there
+    section, tab   the section of a report that shows the figure, and the figure's name in the section
     source         the figure of the paper, e.g. "Fig. 2"; empty for a figure that is not in the paper
     split          a parameter of the tasks: a report has a tab for each of its values, named by `tabs`
     """
@@ -103,7 +103,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure that needs no study: computed from tasks alone, by a function "module:name" that takes the folder."""
+    """A figure that needs no study: a function, given as "module:name", draws it from tasks into a folder."""
 
     name: str
     title: str
@@ -119,7 +119,7 @@ class LineData(NamedTuple):
     alphas, mean, sem     (alphas,) at each alpha, the mean error of the best setting, and its standard error
     exploded              (alphas,) the number of diverged runs in each mean
     best                  the best setting over all parameters, including alpha
-    curve, curve_sem      (bins,) its learning curve
+    curve, curve_sem      (bins,) the learning curve of the best setting, and its standard error
     """
 
     line: Line
@@ -133,7 +133,7 @@ class LineData(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A task of a figure: its lines, the middle of each bin in episodes or steps, the initial error."""
+    """A task of a figure: its lines, the middle of each bin in episodes or steps, and the initial error."""
 
     task: Task
     lines: list[LineData]
@@ -170,7 +170,7 @@ def panel(results: Results, name: str, lines: tuple[Line, ...], measure: str) ->
 
 
 def error_range(panels: Sequence[Panel], shown: str) -> tuple[float, float]:
-    """Return the common limits of "mean", errors over step sizes, or of "curve": at most six decades.
+    """Return the common limits of "mean" (errors over step sizes) or "curve" (learning curves): at most six decades.
 
     The limits include the initial errors and all errors that did not diverge.
     """
@@ -187,12 +187,12 @@ def diverged_rows(panels: Sequence[Panel]) -> int:
 
 
 def evenly_in_log(bins: int, points: int) -> NDArray[np.intp]:
-    """Return places of a curve that are even on a logarithmic axis: all at the start, fewer towards the end."""
+    """Return indices of curve points that are evenly spaced on a logarithmic axis, dense at the start of the curve."""
     return np.unique(np.geomspace(1, bins, points).round().astype(int)) - 1
 
 
 def title_of(task: Task) -> str:
-    """Return a panel's title, e.g. "m = 20, on-policy"; a task whose size has no symbol has all of its parameters."""
+    """Return a panel's title, e.g. "m = 20, on-policy"; a task whose size has no symbol shows all parameters."""
     if task.name not in SYMBOLS:
         return f"{task}, {task.policies}"
     title = f"{SYMBOLS[task.name]} = {task_size(task)}"
@@ -203,5 +203,5 @@ def title_of(task: Task) -> str:
 
 
 def joined(parts: list[str]) -> str:
-    """Return parts joined as in a sentence."""
+    """Return parts joined as an enumeration in a sentence."""
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]

@@ -1,4 +1,4 @@
-"""A forest plot as an HTML table: text keeps its size on a phone, and a screen reader finds the numbers.
+"""A forest plot as an HTML table, so that text keeps its size on a phone and screen readers can read the numbers.
 
 The predicted side of the limit is shaded, the limit is bold, and undecided estimates are hollow. The page defines the
 signs #mc, #md, #ms and #mt (circle, diamond, square, triangle), and #ml and #mr for values off the scale.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gradient_dd.report.svg import PlotAxis, plain
 
 SHAPES = "cdst"
-LEAST = 0.012  # of the width: a shorter interval is hidden by its sign
+LEAST = 0.012  # share of the width; the sign of an estimate hides a shorter interval
 REACH = 100.0
 SHORT = (0.1, 0.14, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3)  # ticks of a short logarithmic axis
 
@@ -52,7 +52,7 @@ class ForestRow(NamedTuple):
 class Forest(NamedTuple):
     """A forest plot: rows and facets on a common axis, with a limit; `side` is the predicted side.
 
-    `columns` has the headings of the values and of the further columns; without it the values have no visible heading.
+    `columns` has the headings of the values and of further columns; without `columns`, values have no visible heading.
     """
 
     caption: str
@@ -95,7 +95,7 @@ class Forest(NamedTuple):
         )
 
     def row(self, row: ForestRow, single: bool) -> str:
-        """Return the cells of a row after the head of its group."""
+        """Return the cells of a row, without the heading of its group."""
         spoken = f'<span class="srt">: {escape(row.spoken)}</span>' if row.spoken else ""
         plots = "".join(
             f'<td class="p" aria-hidden="true">{"".join(mark(one, self.axis) for one in some)}' for some in row.marks
@@ -114,7 +114,7 @@ class Forest(NamedTuple):
         """Return the numbers of the axis: the limit, and round values that overlap neither it nor each other."""
         several = len(self.facets) > 1
         taken, shown, last = [share(self.limit, self.axis)], [], 0.93 if several else 0.98
-        is_short = not self.axis.linear and self.axis.high <= 4 * self.axis.low  # it has few decades
+        is_short = not self.axis.linear and self.axis.high <= 4 * self.axis.low  # the axis has few decades
         values = (one for one in SHORT if self.axis.low <= one <= self.axis.high) if is_short else self.axis.ticks()
         for value in sorted(values, key=lambda one: (f"{one:e}"[0] != "1", abs(one))):
             at = share(value, self.axis)
@@ -137,14 +137,14 @@ def axis_of(rows: Sequence[ForestRow], limit: float, ratios: bool = False) -> Pl
 
 
 def share(value: float, axis: PlotAxis) -> float:
-    """Return the position of a value on an axis, from 0 to 1; -1 or 2 outside."""
+    """Return the position of a value on an axis, from 0 to 1; -1 below the axis, 2 above."""
     if not value >= axis.low:
         return -1.0
     return axis.place(value, 0, 1) if value <= axis.high else 2.0
 
 
 def mark(one: Mark, axis: PlotAxis) -> str:
-    """Return an estimate with its interval, or an arrow if it is off the scale."""
+    """Return an estimate with its interval, or an arrow if the estimate is off the scale."""
     at, low, high = (share(value, axis) for value in (one.estimate, one.low, one.high))
     if at < 0 or at > 1 or not isfinite(one.estimate):
         sign, place = ("l", 2) if at < 0 else ("r", 98)

@@ -32,14 +32,14 @@ from gradient_dd.studies.results import Results, edges, places, tuned
 from gradient_dd.studies.store import Store
 
 CONDITIONS = ("schedule", "episodes", "steps", "every", "sampling", "seed")
-PLACED = {"R": "", "T": ", ρ on the bootstrap"}  # ρ of a learner, in its label
+PLACED = {"R": "", "T": ", ρ on the bootstrap"}  # the placement of ρ, in the label of a learner
 COLUMNS = ("ratio [95 % interval]", "error ± standard error", "best setting", "diverged settings")
 
 
 class Winner(NamedTuple):
     """The best setting of a line on a task: its errors (runs,), a warning, and the line's number of diverged settings.
 
-    `ratio` is the ratio of its error to the lowest error of the task.
+    `ratio` is the ratio of the setting's error to the lowest error of the task.
     """
 
     label: str
@@ -51,7 +51,7 @@ class Winner(NamedTuple):
 
 
 def write_report(results: Results, page: Path) -> Path:
-    """Write a page, and in its folder the figures and the table of a study; return the path of the page."""
+    """Write the page of a study, and in its folder the figures and the table; return the path of the page."""
     check_complete(results, "gradient-dd sweep")
     check_regular(page)
     study, folder = results.study, page.parent
@@ -120,7 +120,7 @@ def report_folder(results: Path) -> Path:
 
 
 def check_complete(results: Results, command: str) -> None:
-    """Raise unless every setting has all runs of the study; `command` runs the missing ones."""
+    """Raise unless every setting has all runs of the study; `command` would run the missing runs."""
     study = results.study
     for task in results.tasks:
         missing = int(np.isnan(results.errors(task)[1]).sum())
@@ -157,7 +157,7 @@ def winners(results: Results, task: str, measure: str) -> list[Winner]:
 
 
 def forest(title: str, found: dict[str, list[Winner]]) -> str:
-    """Return a forest plot of each learner's error over the lowest error of the task, on the same runs."""
+    """Return a forest plot of the ratio of each learner's error to the lowest error of the task, on the same runs."""
     rows = []
     for task, ordered in found.items():
         for one in ordered:
@@ -174,7 +174,7 @@ def forest(title: str, found: dict[str, list[Winner]]) -> str:
 
 
 def sentence(task: str, ordered: Sequence[Winner]) -> str:
-    """Return the learner with the lowest error on a task, and the learners whose difference is not significant."""
+    """Return a sentence on the learner with the lowest error on a task and those not significantly different."""
     best, *others = ordered
     higher = [f"{one.label} has {one.ratio.estimate:.3g} times its error" for one in others if one.ratio.low > 1]
     unsure = [one.label for one in others if not one.ratio.low > 1]

@@ -21,6 +21,6 @@ def fill(template: str, style_file: str, **content: Any) -> str:
 
 
 def render(template: str, studies: Sequence[Study] = (), **content: Any) -> str:
-    """Return the page of a template of this package, with a description of `studies` and the versions that made it."""
+    """Return the page of a template of this package, with a description of `studies` and software versions."""
     described = [(one.name, str(one)) for one in studies]
     return fill(f"report/{template}", "report/style.css", studies=described, provenance=provenance(), **content)

@@ -1,6 +1,6 @@
 """The panels of a figure as SVG for a page: small, in the page's own black and white, with text of constant size.
 
-Each line is one path and its markers are another: points of zero length with round or square ends.
+Each line is one path, and its markers are a second path: points of zero length with round or square ends.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from gradient_dd.report.svg import PlotAxis, plain
 from gradient_dd.studies.intervals import EXPLODED
 
 WIDE, HIGH, LEFT, RIGHT, TOP, BOTTOM = 300, 200, 46, 294, 8, 164
-ROW = 7  # of the strip of step sizes that diverged
-POINTS = 40  # of a learning curve
+ROW = 7  # height of a row in the strip of step sizes that diverged
+POINTS = 40  # number of points of a learning curve
 
 
 class Column(NamedTuple):
-    """The pictures of a panel; without errors over step sizes `above` is empty."""
+    """The pictures of a panel; if there are no errors over step sizes, `above` is empty."""
 
     title: str
     above: str
@@ -38,7 +38,7 @@ def columns_of(panels: Sequence[Panel], unit: str) -> list[Column]:
 
 
 def over_alpha(panel: Panel, errors: PlotAxis, rows: int) -> str:
-    """Return a plot of errors over step sizes; diverged ones are crosses in the strip above, which has `rows` rows."""
+    """Return a plot of errors over step sizes; a strip of `rows` rows above has crosses where runs diverged."""
     alphas = np.concatenate([line.alphas for line in panel.lines])
     across = PlotAxis(float(alphas.min()) / 1.3, float(alphas.max()) * 1.3)
     top = TOP + (ROW * rows + 14 if rows else 0)
@@ -100,7 +100,7 @@ def path_of(xs: list[str], ys: list[str]) -> str:
 
 
 def framed(across: PlotAxis, errors: PlotAxis, top: float, first: float, parts: list[str], label: str) -> str:
-    """Return lines with their axes; the initial error is dotted."""
+    """Return lines with their axes; a dotted line marks the initial error."""
     lines, texts = "", ""
     for value in errors.ticks():
         y = errors.place(value, BOTTOM, top)
@@ -122,5 +122,5 @@ def legend(lines: Sequence[LineData]) -> list[dict[str, str]]:
 
 
 def look_of(line: Line) -> str:
-    """Return the class of a line: dashed, strong, or none."""
+    """Return the CSS class of a line: "dashed", "strong" or ""."""
     return "dashed" if line.dashed else "strong" if line.colour == STRONG else ""

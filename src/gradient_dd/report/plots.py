@@ -50,14 +50,14 @@ def plot_evaluation(found: Evaluation, ax: Any) -> Any:
 
 
 def plot_comparison(found: PolicyComparison, ax: Any) -> Any:
-    """Draw the values of the policies in the first question with their intervals, the largest on top."""
+    """Draw the values of the policies in the first question with their intervals, the largest value on top."""
     question = found.questions[0]
     records = [one | {"colour": COLOURS[one["verdict"]]} for one in question.records()]
     return forest(sorted(records, key=lambda one: one["value"]), question.baseline.found.value, ax)
 
 
 def forest(records: Sequence[dict[str, Any]], line: float | None, ax: Any) -> Any:
-    """Draw a row for each record (name, value, low, high, colour), the first at the bottom, and a dotted baseline."""
+    """Draw one row per record (name, value, low, high, colour), the first row at the bottom, and a dotted baseline."""
     with mpl.rc_context(STYLE):
         axes = plt.subplots(figsize=(6, 1 + 0.3 * len(records)), layout="constrained")[1] if ax is None else ax
         for place, one in enumerate(records):

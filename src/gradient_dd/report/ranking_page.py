@@ -22,13 +22,13 @@ with extra("report"):
 
 HEAT = ("#fffdf8", "#f6d7a7", "#d9733f", "#8c2d1f")  # colours of ratios to the best learner, from 1 and from each bound
 BOUNDS = (1.05, 1.25, 2.0)
-LARGEST = 1e9  # ratio on the colour scale
+LARGEST = 1e9  # largest ratio on the colour scale
 GREY = "#999999"
-CELL, ACROSS = 0.16, 5  # inches of a cell of the heat map; panels in a row
+CELL, ACROSS = 0.16, 5  # size of a cell of the heat map in inches; number of panels in a row
 
 
 def write_report(standing: Standing, path: Any) -> Path:
-    """Write the page, and next to it the tables and the pictures; return the path of the page."""
+    """Write the page, with the tables and the pictures in the same folder; return the path of the page."""
     page: Path = file_path("The path of the page", path)
     check_regular(page)
     pictures = []
@@ -63,13 +63,13 @@ class StandingPicture(NamedTuple):
 def picture(name: str, standing: Standing) -> StandingPicture:
     """Return a picture by its name in PICTURES."""
     with styled():
-        canvas = Canvas(layout=None if name == "step_sizes" else "constrained")  # seconds for 45 panels
+        canvas = Canvas(layout=None if name == "step_sizes" else "constrained")  # "constrained" is slow for 45 panels
         PICTURES[name][0](standing, canvas)
         return StandingPicture(svg_text(canvas))
 
 
 def highlighted(standing: Standing) -> dict[str, str]:
-    """Return the rule, or else the best learner, and its rivals, each with its colour; all others are grey."""
+    """Return the rule (or else the best learner) and its rivals, each with its colour; other learners are grey."""
     names = dict.fromkeys([standing.own or next(iter(standing.ranks)), *standing.rivals])
     return dict(zip(names, (RED, BLUE, BLACK, BLACK), strict=False))
 
@@ -92,7 +92,7 @@ def heat(standing: Standing, canvas: Any) -> None:
 
 
 def ratios(standing: Standing, canvas: Any) -> None:
-    """Draw a forest plot of the paired ratios to the first rival, a row for each problem, the first on top."""
+    """Draw a forest plot of the paired ratios to the first rival, one row per problem, the first problem on top."""
     canvas.set_size_inches(5.0, 1.0 + 0.2 * len(standing.problems))
     name = standing.own or next(iter(standing.ranks))
     rival = next((one for one in standing.rivals if one != name), standing.rivals[0])
@@ -103,7 +103,7 @@ def ratios(standing: Standing, canvas: Any) -> None:
         records.append({"name": problem.name, "value": value, "low": low, "high": high, "colour": colour})
     axes = forest(records, 1.0, canvas.subplots())
     values = [one["value"] for one in records if 0 < one["value"] < np.inf]
-    low, high = min([*values, 0.8]), max([*values, 1.25])  # wide intervals do not squeeze the estimates together
+    low, high = min([*values, 0.8]), max([*values, 1.25])  # without intervals, as wide ones squeeze estimates
     axes.set(xscale="log", xlim=(max(low / 2, 1e-4), min(high * 2, 1e4)), xlabel="ratio of errors")
     axes.set_title(f"{standing.rules[name].label} over {standing.rules[rival].label}")
     plain_numbers(axes.xaxis)
@@ -126,7 +126,7 @@ def profile(standing: Standing, canvas: Any) -> None:
 
 
 def step_sizes(standing: Standing, canvas: Any) -> None:
-    """Draw a small panel for each problem: the error against the step size, of the rule and of its rivals."""
+    """Draw a small panel for each problem: the error of the rule and of its rivals against the step size."""
     rows = -(-len(standing.problems) // ACROSS)
     high = 0.9 + 1.25 * rows
     canvas.set_size_inches(9.0, high)

@@ -32,8 +32,8 @@ from gradient_dd.tasks import Task
 with extra("report"):
     from matplotlib.lines import Line2D
 
-STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: a row in the strip of diverged step sizes, and the gap below it
-SPARSE = 16  # points of a curve from one marker to the next
+STRIP_ROW, STRIP_GAP = 0.075, 0.05  # inches: a row in the strip of diverged step sizes, and the gap below the strip
+SPARSE = 16  # number of curve points from one marker to the next
 EXPLAINED = f"✕ above the axes: diverged, a mean beyond {EXPLODED:g} × the initial error or infinite"
 RING = "ring: the best step size is the last of the grid"
 
@@ -44,7 +44,7 @@ Header = Callable[[Any, Task], None]
 def draw(
     figure: Figure, panels: list[Panel], study: Study, folder: Path, note: str = "", header: Header | None = None
 ) -> None:
-    """Draw a figure into folder/NAME.svg and .png; `header` draws a picture above the panels, also saved alone."""
+    """Draw a figure into folder/NAME.svg and .png; `header` draws a picture above the panels, saved alone too."""
     strip, unit = strip_height(panels), "episodes" if study.episodes else "steps"
     lines = [
         scale(study),
@@ -111,18 +111,18 @@ def scale(study: Study) -> str:
 
 
 def strip_height(panels: list[Panel]) -> float:
-    """Return the height of the strip of diverged step sizes in inches; 0 where none diverged."""
+    """Return the height of the strip of diverged step sizes in inches; 0 if none diverged."""
     rows = diverged_rows(panels)
     return STRIP_GAP + 0.18 + STRIP_ROW * rows if rows else 0.0
 
 
 def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> None:
-    """Draw the error against alpha, and above it the step sizes that diverged."""
+    """Draw the error against alpha, and above the axes the step sizes that diverged."""
     for place, line in enumerate(panel.lines):
         shown = ~panel.beyond(line.mean)
         axes.plot(line.alphas[shown], line.mean[shown], markersize=3, **look(place, line.line))
         x, mean, sem = line.alphas[shown], line.mean[shown], line.sem[shown]
-        gap = np.full_like(x, np.nan)  # between the error bars, which are one line
+        gap = np.full_like(x, np.nan)  # gap between the error bars, which are drawn as one line
         x, ends = np.stack([x, x, gap], axis=1), np.stack([mean - sem, mean + sem, gap], axis=1)
         axes.plot(x.ravel(), ends.ravel(), color=line.line.colour, linewidth=1.0)
         (best,) = np.flatnonzero(line.alphas == line.best.values["alpha"])
@@ -130,7 +130,7 @@ def over_alpha(axes: Any, panel: Panel, errors: Range, strip_inches: float) -> N
             ring = {"markerfacecolor": "none", "markeredgecolor": line.line.colour, "markeredgewidth": 1.2}
             axes.plot(line.alphas[best], line.mean[best], "o", markersize=9, zorder=4, **ring)
     axes.axhline(panel.initial_error, color="#888888", linewidth=0.8, linestyle=":")
-    alphas = np.concatenate([line.alphas for line in panel.lines])  # including diverged ones
+    alphas = np.concatenate([line.alphas for line in panel.lines])  # including diverged step sizes
     axes.set(
         xscale="log", yscale="log", xlabel="step size α", ylim=errors, xlim=(alphas.min() / 1.3, alphas.max() * 1.3)
     )

@@ -1,7 +1,7 @@
 """Pictures as SVG inside a page: axes, lines over sizes, and drawings by matplotlib.
 
 Black and white become the colours of the page. A drawing by matplotlib is parsed and written again, so the text of the
-file never reaches the page unchecked; elements that matplotlib does not write, such as scripts, are refused.
+file never reaches the page unchecked; elements that matplotlib does not write, such as scripts, raise an error.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from gradient_dd.errors import BadRequestError, Unquoted, bad_request
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-TICKS = 6  # at most, on a linear axis
+TICKS = 6  # largest number of ticks on a linear axis
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 ELEMENTS = {"svg", "defs", "style", "g", "path", "use", "text", "tspan", "clipPath", "rect", "image", "pattern"}
@@ -24,7 +24,7 @@ ATTRIBUTES = {
     *("id", "x", "y", "d", "width", "height", "viewBox", "version", "type", "transform"),
     *("style", "fill", "clip-path", "patternUnits"),
 }
-DEEPEST = 40  # nested elements; matplotlib needs 8
+DEEPEST = 40  # largest depth of nested elements; matplotlib needs 8
 LOCAL = re.compile(r"url\(#([\w.-]+)\)")
 MOVE = re.compile(r"(?:rotate|translate|scale|matrix)\([-+\d.,e\s]*\)")
 PLAIN = re.compile(r"[\w\s.,:;#%+/'\"-]*")
@@ -58,7 +58,7 @@ class PlotAxis(NamedTuple):
             return [k * step for k in range(ceil(low / step), floor(high / step) + 1)]
         powers = range(int(log10(low)) - 1, int(log10(high)) + 2)
         factors = (1, 2, 5) if high / low < 30 else (1,)
-        every = 2 if high / low > 1e5 else 1  # numbers of many decades would overlap; 1 is always kept
+        every = 2 if high / low > 1e5 else 1  # labels of many decades would overlap; the label 1 is always kept
         return [f * 10.0**p for p in powers if p % every == 0 for f in factors if low <= f * 10.0**p <= high]
 
 
@@ -121,7 +121,7 @@ def spread_out(heights: Sequence[float], least: float) -> list[float]:
 
 
 def inline_svg(file: Path, prefix: str) -> str:
-    """Return the drawing of a file as text for a page; its ids get a prefix, so the ids of two drawings differ."""
+    """Return the drawing in a file as text for a page; a prefix makes its ids differ from the ids of other drawings."""
     try:
         text = file.read_text(encoding="utf-8")
         return written(ET.fromstring(text[text.index("<svg") :]), prefix, DEEPEST)
@@ -134,7 +134,7 @@ def inline_svg(file: Path, prefix: str) -> str:
 
 
 def written(element: ET.Element, prefix: str, deeper: int) -> str:
-    """Return an element and its contents as text, or raise an error that names the part that is not allowed."""
+    """Return an element and its contents as text; raise an error that names any part that is not allowed."""
     name = str(element.tag).removeprefix(SVG)
     if name == "metadata":  # the page itself names the versions
         return ""
@@ -149,7 +149,7 @@ def written(element: ET.Element, prefix: str, deeper: int) -> str:
 
 
 def attribute(element: str, key: str, value: str, prefix: str) -> str:
-    """Return an attribute as text, or raise an error that names the part that is not allowed."""
+    """Return an attribute as text; raise an error that names any part that is not allowed."""
     if key == f"{XLINK}href":
         if element not in LINKS or not LINKS[element].fullmatch(value):
             raise BadRequestError(f"a link {value[:40]!r}")

@@ -87,7 +87,7 @@ def dask_executor(address: str) -> Iterator[Executor]:
 
 
 def check_address(address: str) -> None:
-    """Raise unless a server accepts connections at an address; this is faster than waiting for Dask."""
+    """Raise unless a server accepts connections at an address; this check is faster than waiting for Dask."""
     found = ADDRESS.fullmatch(address)
     if found is None or not 0 < int(found["port"]) < 2**16:
         raise bad_request("'--dask'", "be an address like tcp://HOST:8786, or 'local'", address)
@@ -102,7 +102,7 @@ def connected(place: Any) -> Any:
     from distributed import Client
 
     class QuietClient(Client):
-        """A client that the garbage collector does not close if it never connected: closing would fail after 20 s."""
+        """A client that is not closed when garbage-collected if it never connected: closing would fail after 20 s."""
 
         def __del__(self) -> None:
             if self.status == "running":
@@ -132,7 +132,7 @@ def no_answer(address: str, error: Exception) -> Exception:
 def send_by_value(function: Callable[..., Any]) -> None:
     """Send the module of a function to the workers, unless it belongs to this package or is the main program.
 
-    This is the only place that pickles user code: it goes from the user's process to the user's own workers.
+    Only this function pickles user code, which goes from the user's process to the user's own workers.
     """
     import cloudpickle
 

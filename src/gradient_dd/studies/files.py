@@ -1,4 +1,4 @@
-"""Studies from TOML files, for example the following, and rules from Python files.
+"""Studies from TOML files and rules from Python files. An example of a study file:
 
 name = "mine"
 episodes = 2000
@@ -37,7 +37,7 @@ def read_study(path: str | Path, rules: dict[str, Rule] | None = None) -> Study:
 
 
 def study_data(path: str | Path) -> dict[str, Any]:
-    """Return the contents of a study file as plain data; a study without a name gets the name of the file."""
+    """Return the contents of a study file as plain data; a study without a name gets the file's name."""
     path = file_path("A study file", path)
     check_regular(path)
     try:

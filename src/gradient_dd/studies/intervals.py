@@ -1,8 +1,8 @@
 """Estimates with intervals: all standard errors, quantiles and resamples of the project.
 
-The functions are pure. An error is infinite if a lane diverged, and no function drops or replaces such a run: a mean
-with a diverged run is infinite, a setting that diverged once is never selected over a setting that did not, and
-diverged runs are counted.
+The functions are pure. The error of a diverged run is infinite, and no function drops or replaces the run: a mean
+with a diverged run is infinite, a setting that diverged in any run is never selected over a setting that never
+diverged, and diverged runs are counted.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ EXPLODED = 10.0  # a run above this multiple of the initial error counts in `exp
 
 
 class Estimate(NamedTuple):
-    """A mean, its standard error, and the number of diverged runs, each (settings,)."""
+    """A mean, its standard error, and the number of diverged runs, each of shape (settings,)."""
 
     mean: Array
     sem: Array
@@ -46,7 +46,7 @@ class Bounds(NamedTuple):
 
 
 def estimate(errors: Array) -> Estimate:
-    """Return means and standard errors over runs; errors: (settings, runs). One run has the standard error nan."""
+    """Return means and standard errors over runs; errors: (settings, runs). With one run, the standard error is nan."""
     diverged = np.count_nonzero(~np.isfinite(errors), axis=1)
     runs = errors.shape[1]
     mean = errors.mean(axis=1)
@@ -59,12 +59,12 @@ def estimate(errors: Array) -> Estimate:
 
 
 def has_exploded(errors: Array, first: float | Array) -> NDArray[np.bool_]:
-    """Return whether each error is infinite or far above the initial error; for nan, return False."""
+    """Return whether each error is infinite or far above the initial error; nan gives False."""
     return ~(errors <= EXPLODED * first) & ~np.isnan(errors)
 
 
 def select(errors: Array) -> int:
-    """Return the setting with the smallest mean; errors: (settings, runs). Ties go to the first.
+    """Return the setting with the smallest mean; errors: (settings, runs). Ties go to the first setting.
 
     If every setting diverged in some run, return the setting with the fewest diverged runs, with ties broken by the
     other runs; its mean is infinite.
@@ -75,15 +75,15 @@ def select(errors: Array) -> int:
 def order(errors: Array) -> NDArray[np.int64]:
     """Return the indices of all settings, best first, in the order of `select`; errors: (settings, runs)."""
     diverged = np.count_nonzero(~np.isfinite(errors), axis=1)  # an unfinished run (nan) counts as diverged
-    finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1)  # breaks ties, over equally many runs
+    finite = np.where(np.isfinite(errors), errors, 0.0).sum(axis=1)  # breaks ties: equally many finite runs
     return np.lexsort((finite, diverged))
 
 
 def paired_bootstrap(left: Array, right: Array, seed: int = 0, draws: int = DRAWS, level: float = LEVEL) -> Interval:
     """Return mean(left − right) with a studentised bootstrap interval; left, right: (runs,) of the same runs.
 
-    Errors of a run are drawn together, so common variation cancels. With a diverged run the difference is infinite or
-    undefined, and so are the bounds. A single run has infinite bounds.
+    Both errors of a run are drawn together, so common variation cancels. With a diverged run the difference and its
+    bounds are infinite or undefined. A single run has infinite bounds.
     """
     check_pair(left, right)
     with np.errstate(invalid="ignore"):
@@ -110,7 +110,7 @@ def ratio_interval(*pairs: tuple[Array, Array], level: float = LEVEL, seed: int 
     """Return mean(left)/mean(right) of the first pair, divided by the ratios of the other pairs, with an interval.
 
     Each pair has positive errors (runs,) of the same runs; different pairs have independent runs. One
-    pair gives a ratio of two learners; two pairs give the factor by which a ratio grows from the second to the first.
+    pair gives a ratio of two learners; two pairs give the growth factor of the ratio from the second pair to the first.
 
     The bootstrap is studentised on the logarithm, where ratios are nearly symmetric. Each bound is the wider bound of
     the symmetric and the equal-tailed interval, because each alone undercovers on skewed errors. With a

@@ -1,7 +1,7 @@
 """Results: the contents of a store as arrays and tables, and the best settings of a study.
 
 A table has one row per setting, or per setting and run. Every declared parameter is a column. The columns common to
-all tables come first, in a fixed order; the others follow in the order in which the settings were stored.
+all tables come first, in a fixed order; the other columns follow in the order in which the settings were stored.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MEASURES = ("last100", "mean_error")
 FACTS = ("task", "size", "reading", "learner", "schedule", "episodes", "rho_mode", "sampling", "seed")
-COMMON_PARAMETERS = ("alpha", "zeta", "kappa", "reg")  # columns of every table, empty if no learner has them
+COMMON_PARAMETERS = ("alpha", "zeta", "kappa", "reg")  # columns of every table, empty if no learner has the parameter
 OLD_NAMES = {"area_mean": "mean_error_mean", "area_sem": "mean_error_sem", "area": "mean_error"}  # aliases
 MEASURED = [f"{measure}_{what}" for measure in MEASURES for what in ("mean", "sem")]
 SUMMARY_COLUMNS = [
@@ -108,12 +108,12 @@ class Results:
     def plot(self, kind: str = "step_sizes", task: str | None = None, measure: str = "last100", ax: Any = None) -> Any:
         """Draw the error of each learner against alpha, or with kind="curves" its tuned learning curve.
 
-        Bars and bands are standard errors. `task` is the first by default. Return the matplotlib axes (`ax` if given).
+        Bars and bands are standard errors. The default `task` is the first. Return the matplotlib axes (`ax` if given).
         """
         return import_module("gradient_dd.report.plots").plot_results(self, kind, task, measure, ax)
 
     def report(self, path: str | Path) -> Path:
-        """Write a page, with figures and tables in its folder; return the path of the page."""
+        """Write an HTML report with figures and tables in its folder; return the path of the report."""
         return Path(
             import_module("gradient_dd.report.own_study").write_report(self, file_path("The path of the page", path))
         )
@@ -191,7 +191,7 @@ def places(settings: Sequence[Setting], wanted: Callable[[Setting], bool]) -> li
 def tuned(settings: Sequence[Setting], errors: Array, wanted: Callable[[Setting], bool]) -> int:
     """Return the index of the best of the wanted settings; errors: (settings, runs).
 
-    The best setting has the smallest mean error; a setting that diverged in any run is selected only if all did.
+    The best setting has the smallest mean error. If any setting never diverged, the best setting never diverged.
     """
     ours = places(settings, wanted)
     if not ours:
@@ -231,7 +231,7 @@ def edges(best: Setting, among: Iterable[Setting]) -> list[tuple[str, str, str]]
 
 
 def column_of(parameter: str) -> str:
-    """Return the column name of a parameter: its own name, unless another column has that name."""
+    """Return the column name of a parameter: the parameter's name, with a prefix if another column has that name."""
     return f"parameter_{parameter}" if parameter in TAKEN else parameter
 
 
@@ -278,7 +278,7 @@ def results_of(
 ) -> tuple[list[StoredSetting], Integers, Integers, Any]:
     """Return the settings, and the row of the setting, the run and the numbers of each result; each (results,).
 
-    Raise if units have results of a missing setting among `keys` (None: all settings).
+    Raise if units contain results of a setting among `keys` (None: all settings) that is missing in the store.
     """
     with store.snapshot():
         settings, units = store.settings(keys), store.units(tasks, runs)
@@ -290,7 +290,7 @@ def results_of(
 
 
 def fold_runs(rows: Integers, numbers: Any, first: dict[int, float]) -> "pd.DataFrame":
-    """Return runs, mean, standard error and divergence counts of every setting with results, by its row.
+    """Return runs, mean, standard error and divergence counts of every setting with results, indexed by its row.
 
     `rows` has the row of the setting of each result, sorted. `first` has the initial error of each setting.
     """

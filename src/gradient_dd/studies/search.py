@@ -7,8 +7,8 @@ search, as a generator that yields (settings, runs) and receives the errors, so 
 trajectories. The search has three stages:
 
 coarse    every combination of the values to try; alpha gets as many values as the budget allows
-refined   neighbours of the best points, with decreasing step sizes. The edges are open: a neighbour may lie outside
-          the values to try, within the legal range of the parameter
+refined   neighbours of the best points, with decreasing step sizes. A neighbour may lie outside the range of
+          the values to try, but within the legal range of the parameter
 finals    the best settings on more and more tuning runs (successive halving)
 
 The search is deterministic, and it evaluates the same number of settings on the same runs for every rule.
@@ -29,7 +29,7 @@ from gradient_dd.learners import Parameter, Rule, Setting, find
 from gradient_dd.studies.intervals import order
 from gradient_dd.studies.study import Study, shortened
 
-LAST_RUNG = 7.0  # the coordinate of the upper bound of a parameter; the previous coordinate is high (1 − 2⁻⁷)
+LAST_RUNG = 7.0  # coordinate of the upper bound, `high`; just below this coordinate the value is high (1 − 2⁻⁷)
 SMALLEST = 0.01  # smallest coordinate of a positive parameter with an upper bound
 FEWEST_ALPHAS = 4
 DIGITS = 9  # number of decimals to which coordinates are rounded
@@ -43,9 +43,9 @@ Request = tuple[list[Setting], range]  # settings and runs to evaluate
 
 @dataclass(frozen=True)
 class Budget:
-    """The number of settings that the search evaluates, and the tuning runs.
+    """The numbers of settings and of tuning runs that the search evaluates.
 
-    coarse, refined   numbers of settings of the first two stages, each on runs 0 … runs − 1
+    coarse, refined   numbers of settings in the first two stages, each evaluated on runs 0 … runs − 1
     steps             step sizes of the refinements
     starts            number of best points that a refinement uses; the last refinement may use all points
     finals            pairs of a number of best settings and their total number of runs
@@ -81,7 +81,7 @@ class SearchAxis:
     """The values to try for a parameter, and a coordinate in which neighbours have equal distances.
 
     The coordinate of a parameter with an upper bound is −log₂(1 − value / high), else log₂ of the value. If 0 is
-    among the values to try, it is log₂(value + the smallest other value).
+    among the values to try, the latter is log₂(value + the smallest other value).
     """
 
     parameter: Parameter
@@ -104,14 +104,14 @@ class SearchAxis:
 
     @cached_property
     def unit(self) -> float:
-        """The length of a step of size 1: 1 with an upper bound, else the mean distance of the values, at least 1."""
+        """The length of a step of size 1: 1 with an upper bound, else the mean distance between values, at least 1."""
         places = [self.coordinate(value) for value in self.values]
         even = (max(places) - min(places)) / max(1, len(places) - 1)
         return 1.0 if self.parameter.high < inf else max(1.0, even)
 
     @cached_property
     def given(self) -> dict[float, float]:
-        """The values to try by their coordinates, so that each keeps its exact value."""
+        """The values to try by coordinate, so that converting a coordinate back gives the exact value."""
         return {self.coordinate(value): value for value in self.values}
 
     def coordinate(self, value: float) -> float:
@@ -213,7 +213,7 @@ def space_of(
     chosen["alpha"] = tuple(map(float, np.geomspace(low, high, budget.coarse // others))) if low < high else (low,)
     by_name = {one.name: one for one in rule.parameters}
     axes = tuple(SearchAxis(by_name[name], chosen[name]) for name in sorted(chosen, key=lambda name: name != "alpha"))
-    return SearchSpace(rule, axes, "T" if rule.has_rho_mode else "R")  # T is the form that extends to traces
+    return SearchSpace(rule, axes, "T" if rule.has_rho_mode else "R")  # T is the placement of ρ that extends to traces
 
 
 class Tried(NamedTuple):
@@ -237,7 +237,7 @@ class Found(NamedTuple):
 
 
 def searching(space: SearchSpace, budget: Budget = FULL) -> Generator[Request, Array, Found]:
-    """Search as a generator: yield requests, receive their errors, and return the result."""
+    """Search as a generator: yield requests, receive the requested errors, and return the result."""
     tried: dict[Point, Tried] = {}
 
     def evaluate(points: Sequence[Point], stage: str, runs: range) -> Generator[Request, Array, None]:

@@ -1,7 +1,7 @@
 """The results file: its tables, opening and closing, and the lock of the sweep that writes to it.
 
 A sweep writes with a write-ahead log (NAME-wal, NAME-shm), so that readers need not wait. The last process to close
-the file removes these two files. A finished file needs no log and can be read on a read-only file system.
+the results file removes both files of the log. A finished results file can be read on a read-only file system.
 """
 
 import os
@@ -37,7 +37,7 @@ CREATE TABLE unit (
 CREATE INDEX unit_task ON unit (task_key);
 """  # docs/reference/results-file.md explains every column
 DAMAGED = "is damaged. Nothing was changed. Restore it from a backup, or use a new file."
-EXPLAINED = {  # SQLite's message, and the rest of a sentence that starts with the name of the file
+EXPLAINED = {  # by SQLite's message: the rest of a sentence that starts with the name of the file
     "disk is full": "cannot be written: the disk is full. Committed results are kept; free some space and run the same "
     "command again.",
     **dict.fromkeys(("malformed", "decode", "no such", "constraint"), DAMAGED),
@@ -66,8 +66,8 @@ def open_results(file: Path, write: bool) -> sqlite3.Connection:
     The file is first opened read-only, because opening a file of another program for writing could change that file.
     A journal beside the file means that a write was interrupted; SQLite undoes this write, which only a writer may do.
 
-    Before writing, the structure of the file is checked (1.5 seconds per gigabyte), so that nothing is added to a
-    damaged file. Indexes that differ from their tables are rebuilt.
+    Before writing, this function checks the structure of the file (1.5 seconds per gigabyte), so that nothing is added
+    to a damaged file, and rebuilds indexes that differ from their tables.
     """
     if file.exists() and not beside(file, "-journal").exists():
         with closing(connect(file, "ro")) as db:
@@ -101,7 +101,7 @@ def open_results(file: Path, write: bool) -> sqlite3.Connection:
 
 
 def is_empty(db: sqlite3.Connection, file: Path) -> bool:
-    """Return whether a database has no tables yet; raise if it is not a results file of this version."""
+    """Return whether a database has no tables yet; raise if the file is not a results file of this version."""
     (application,), (version,) = (db.execute(f"PRAGMA {of}").fetchone() for of in ("application_id", "user_version"))
     definitions = {definition for (definition,) in db.execute("SELECT sql FROM sqlite_master")}
     if application == 0 and not definitions:
@@ -129,7 +129,7 @@ def beside(file: Path, ending: str) -> Path:
 
 
 class ResultsFile:
-    """An open results file for many readers and one writer. Use it as a context manager, or close it."""
+    """An open results file for many readers and one writer. Use the object as a context manager, or close it."""
 
     def __init__(self, path: str | Path, write: bool = False) -> None:
         if not isinstance(path, str | os.PathLike):

@@ -1,8 +1,8 @@
 """The store: one SQLite file with all results, their studies and their origin.
 
 A unit is one task and one run with some settings. Its row has the keys of the settings, a record of numbers per setting
-and the curves, in a column of their own so that numbers are fast to read. A unit is written in one transaction.
-Readers may read while a sweep writes; a second sweep on the same file is an error.
+and the curves. The curves have a separate column, so that numbers are fast to read. A unit is written in one
+transaction. Readers may read while a sweep writes; a second sweep on the same file is an error.
 
 Every row has a checksum, and every task has the number of its units; both are verified when data are read. Damage
 raises an error, except inside `Store.collecting`, which lists it for status, verification and repair.
@@ -108,7 +108,7 @@ class Store(ResultsFile):
             "first_run": study.first_run,
             "runs": study.runs,
             "total": len(tasks) * study.n_settings * study.runs,
-            "settings": [],  # ranges of rows such as [[1, 273], [300, 300]], added when the study reaches them
+            "settings": [],  # ranges of rows such as [[1, 273], [300, 300]], added when the study reaches the settings
         }
         with self.transaction():
             facts["id"] = self._next_id("study")
@@ -221,7 +221,7 @@ class Store(ResultsFile):
         return np.frombuffer(points, "<f8").reshape(len(unit.keys), -1)
 
     def settings(self, keys: Collection[str] | None = None) -> list[StoredSetting]:
-        """Return the settings with these keys, or all, in the order in which they were stored."""
+        """Return the settings with these keys, or all settings, in the order in which they were stored."""
         whole, wrong = intact("setting", sorted(self._rows("setting", "key", keys), key=itemgetter(0)))
         self.report(wrong)
         return [StoredSetting(row, key, json.loads(facts)) for row, key, _, facts, _ in whole]
@@ -284,7 +284,7 @@ def checksum(cells: tuple[Any, ...], data: bytes = b"") -> int:
 
 
 def intact(table: str, rows: Iterable[tuple[Any, ...]]) -> tuple[list[tuple[Any, ...]], list[Damage]]:
-    """Return the intact rows of a table, as in COLUMNS but without checksums, and the damage to the others."""
+    """Return the intact rows of a table, as in COLUMNS but without checksums, and the damage to other rows."""
     whole, wrong = [], []
     for *cells, check, data in rows:
         if isinstance(data, bytes) and checksum(tuple(cells), data) == check:
@@ -328,7 +328,7 @@ def gathered(units: Iterable[StoredUnit], place: Mapping[str, int]) -> tuple[Int
 
 
 def named(damaged: Iterable[Damage]) -> str:
-    """Return the damaged parts of a store as text: the first ones, and the number of the rest."""
+    """Return the damaged parts of a store as text: the first SOME parts, and the number of other parts."""
     places = ((one_line(one.task), "every run" if one.run is None else f"run {one.run}") for one in damaged)
     words = list(dict.fromkeys(map(", ".join, places)))
     return "; ".join(words[:SOME]) + (f" and {len(words) - SOME:,} more" if len(words) > SOME else "")

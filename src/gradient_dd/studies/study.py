@@ -1,4 +1,4 @@
-"""A study is data: an experiment as a literal that can be printed, hashed, diffed and stored.
+"""A study describes an experiment as data that can be printed, hashed, compared and stored.
 
     Study(
         "mine",
@@ -9,7 +9,7 @@
         runs=10,
     )
 
-Its unit of work is one task and one run: every setting on the same trajectory.
+The unit of work is one task and one run: every setting of the study on the same trajectory.
 """
 
 import json
@@ -33,7 +33,7 @@ from gradient_dd.fingerprint import code_of, digest, fingerprint, plain
 from gradient_dd.learners import RHO_MODES, Rule, Setting, find
 from gradient_dd.tasks import Task, build
 
-MOST_SETTINGS = 2_000_000  # maximum per study; they take half a gigabyte, and a few seconds to check
+MOST_SETTINGS = 2_000_000  # maximum per study, which takes half a gigabyte and a few seconds to check
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Study:
     seed: int = 0
     sampling: str = "trajectory"
 
-    if TYPE_CHECKING:  # the types that are accepted; the fields have the types that are stored
+    if TYPE_CHECKING:  # the accepted types; the fields have the stored types
 
         def __init__(
             self,
@@ -159,7 +159,7 @@ class Study:
         return card(f"study {self.name}", {name: "\n".join(words) for name, words in self.facts().items()})
 
     def facts(self) -> dict[str, list[str]]:
-        """Return the study in words: its tasks, learners, schedule, length and amount of work."""
+        """Return a description of the study: its tasks, learners, schedule, length and amount of work."""
         work, learners = self.estimate(), []
         for one in self.grids:
             values = ", ".join(f"{name} {shortened(chosen, 16)}" for name, chosen in one.values)
@@ -243,7 +243,7 @@ class Study:
         return sum(1 for _ in self.settings())
 
     def fresh(self, runs: int, settings: list[Setting], tasks: tuple[Task, ...] = ()) -> "Study":
-        """Return a study of these settings on runs after the runs of this study, for `tasks` or all of its tasks."""
+        """Return a study of these settings on later runs than this study's, for `tasks` or this study's tasks."""
         name, grids, first = f"{self.name}-fresh", tuple(map(as_grid, settings)), self.first_run + self.runs
         return replace(self, name=name, tasks=tasks or self.tasks, grids=grids, first_run=first, runs=runs)
 
@@ -251,8 +251,8 @@ class Study:
         """Yield (key, setting, facts) of every lane of a task.
 
         The key identifies everything that a result depends on except the run, including definitions. The description,
-        one of the facts, covers what a reader sees. An equal description with another key means that a definition has
-        changed.
+        one of the facts, is a digest of the names and values that readers see. If two settings have equal
+        descriptions and different keys, a definition has changed.
         """
         common = {
             "task": task.name,
@@ -290,7 +290,7 @@ class Study:
 
 
 def shortened(values: Sequence[float], most: int) -> str:
-    """Return numbers as text, or only the first, the last and the count if there are more than `most`."""
+    """Return numbers as text, or only the first, the last and the count if there are more than `most` numbers."""
     if len(values) <= most:
         return " ".join(f"{value:.4g}" for value in values)
     return f"{values[0]:.4g} … {values[-1]:.4g} ({len(values)} values)"
@@ -316,7 +316,7 @@ def reading(task: Task, setting: Setting, sampling: str) -> str:
 def provenance() -> dict[str, str | int]:
     """Return the versions, the commit of the source and the processor of this process.
 
-    The commit is "" without a checkout; a trailing "+" marks uncommitted changes.
+    The commit is "" outside a Git checkout; a trailing "+" marks uncommitted changes.
     """
     call = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty=+", "--abbrev=12"]
     try:

@@ -4,8 +4,8 @@ A unit is (task, run): the missing settings of a task on the trajectory of a run
 has several units per (task, run), so that memory stays bounded. Damaged results count as missing. Workers compute; only
 this process writes, and it commits each unit in one transaction.
 
-Studies with the same conditions share units: the trajectory is sampled once for all their settings, and blocks of lanes
-are wider.
+Studies with the same conditions share units: a trajectory is sampled once for all their settings, and the kernels
+process wider blocks of lanes.
 """
 
 import sys
@@ -34,7 +34,7 @@ from gradient_dd.studies.store import Store, StoredUnit, Work, named
 from gradient_dd.studies.study import Study, provenance
 from gradient_dd.tasks import Task
 
-MOST_SETTINGS = 8192  # maximum per unit
+MOST_SETTINGS = 8192  # maximum number of settings per unit
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,9 @@ def run(
 ) -> Results:
     """Compute the results of a study that are missing in the file `out`, and return all results of the study.
 
-    `executor` is any concurrent.futures.Executor, by default `workers` threads; its workers compute, and this process
-    writes. `progress` shows a bar on stderr, or a line every few seconds, unless `on_progress` is given: this function
-    is then called after every unit. `on_notice` is called with notices for the user.
+    `executor` is any concurrent.futures.Executor, by default `workers` threads. Its workers compute, and this process
+    writes. `progress` shows a bar on stderr, or a line every few seconds. If `on_progress` is given, it is called after
+    every unit instead. `on_notice` is called with notices for the user.
 
     >>> from gradient_dd.studies import grid
     >>> study = Study("mine", ["five_state_walk"], [grid("td", alpha=[0.1, 0.2])], episodes=5, runs=2)
@@ -190,7 +190,7 @@ def missing_units(
                     yield Unit(task, run, settings, keys, *how), [(state, slice(0, len(settings)))]
             scheduled |= {key: runs.union(study.run_numbers) for (key, *_), runs in zip(lanes, taken, strict=True)}
     if state.stored == sum(state.total.values()):
-        on_progress(state)  # no unit will report progress
+        on_progress(state)  # nothing to run, so no unit will report progress
 
 
 def runs_by_key(units: Iterable[StoredUnit]) -> dict[str, set[int]]:
@@ -264,7 +264,7 @@ def compile_ahead(units: list[Shared], compiler: Executor, stop: threading.Event
             LaneRun(unit.task, unit.settings, unit.horizon, check=partial(check_stop, stop))
 
     heads = {conditions(unit): unit for unit, _ in reversed(units)}
-    for unit in list(heads.values())[-2::-1]:  # in the order of the units, without the first
+    for unit in list(heads.values())[-2::-1]:  # in the order of the units, without the first unit
         compiler.submit(compile_kernels, unit)
 
 
@@ -276,7 +276,7 @@ def run_units(
     store: Store,
     on_progress: OnProgress,
 ) -> None:
-    """Run units on the executor, with `ahead` of them submitted, and write the results of each unit when it is done."""
+    """Run units on the executor, with `ahead` submitted units, and write the results of each unit when it is done."""
     facts, left = provenance(), iter(units)
     waiting: dict[Future[tuple[LaneResults, Work]], Shared] = {}
 

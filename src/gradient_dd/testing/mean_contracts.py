@@ -5,10 +5,10 @@ where o' is the outcome before o, the mean of a trace is
 
     E[z | o] = Σ_o' P(o' | o) decay(o', o) E[z | o'] + E[gain | o] x(o),    P(o' | o) = p(o') / d(s)  if o' enters s,
 
-where p is the frequency of an outcome. The remaining probability is that of an episode start, where `before` is 0.
+where p is the frequency of an outcome. The remaining probability belongs to an episode start, where `before` is 0.
 This is a linear system with one unknown vector for each outcome. The numbers in the memory of a trace, such as F of the
 emphatic learners, are affine in their old values and solve a system of the same type. Traces that depend on themselves
-(true-online TD) raise an error. Updates that are not linear in z (PGTD2) do not have their mean at the mean trace.
+(true-online TD) raise an error. If an update is not linear in z (PGTD2), its mean is not its value at the mean trace.
 """
 
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def harsh_task(seed: int, episodic: bool) -> Task:
 
 
 def away_from_zero(rule: Rule) -> dict[str, float]:
-    """Return 0.6 for each parameter that is 0 by default, such as λ, so that it has an effect."""
+    """Return 0.6 for each parameter that is 0 by default, such as λ, so that the parameter has an effect."""
     return {parameter.name: 0.6 for parameter in rule.parameters if parameter.default == 0}
 
 
@@ -86,7 +86,7 @@ def expected_move(
 def task_matrices(task: Task, setting: Setting) -> dict[str, Array]:
     """Return the matrices of TERMS for a task and the setting's traces.
 
-    Without a trace and for z ← ρ (γ λ z + x) they come from the table, for other traces from the mean traces.
+    Without a trace and for z ← ρ (γ λ z + x), the matrices come from the table; for other traces, from the mean traces.
     """
     rule, (A, b, C) = setting.rule, task.moments
     X, discount, D = task.features, task.discount[task.states], task.visits[:, None]
@@ -145,7 +145,7 @@ def moves_as_it_states(rule: Rule) -> str | None:
     """Check on single transitions that the step moves the weights as `expected` states.
 
     With the matrices of one transition as A, b, B and C, i.e. z (x − γx')ᵀ, r z, γ (1 − λ) x'zᵀ and x xᵀ, `expected`
-    is the update of that transition; without a trace z is ρ x. This checks the sign, the step size and the ratio of
+    is the update of that transition; without a trace z is ρ x. The contract checks the sign, step size and ratio of
     every term.
     """
     if not rule.affine:
@@ -177,7 +177,7 @@ def moves_on_average_as_it_states(rule: Rule) -> None:
     Here A, b, B and C come from the tables of the tasks. Both placements of ρ have this mean, because E[ρ|s] = 1.
     """
     if rule.expected is None or rule.uses_sample_twice:
-        return  # `moves_as_it_states` reports a missing `expected`; the other mean is over two independent draws
+        return  # `moves_as_it_states` reports a missing `expected`; the other mean is over independent draws
     rng = np.random.default_rng(1)
     for which in (*HARSH_TASKS, (0, True)):
         task = harsh_task(*which)
@@ -210,7 +210,7 @@ def random_setting(rule: Rule, rng: np.random.Generator, rho_mode: str = "R") ->
 def rests_at_the_fixed_point(rule: Rule) -> None:
     """Check that the expected update is zero at w*, η = 0 and w_prev = w*, if the rule has the TD fixed point.
 
-    With a trace w* solves E[δ z] = 0, or E[ρ δ z] = 0 if the trace excludes the current ρ.
+    With a trace, w* solves E[δ z] = 0, or E[ρ δ z] = 0 if the trace excludes the current ρ.
     """
     for seed in range(3) if rule.td_fixed_point else ():
         task = tasks.random_mdp(5, 2, 3, seed=seed, episodic=seed == 1)
@@ -233,9 +233,9 @@ def is_stable_on_policy(rule: Rule) -> str | None:
 
 @for_each_form
 def is_stable_off_policy(rule: Rule) -> str | None:
-    """Check that the mean update is stable off-policy, where TD is not, with a small alpha and a large zeta.
+    """Check that the mean update is stable off-policy, where TD is unstable, with a small alpha and a large zeta.
 
-    Only rules with `stable_off_policy` promise this.
+    Only rules with `stable_off_policy` promise this stability.
     """
     zeta = {"zeta": LARGE_ZETA} if "zeta" in rule.defaults else {}
     return check_stability(rule, False, alpha=1e-3 / LARGE_ZETA, **zeta) if rule.stable_off_policy else None
@@ -266,7 +266,7 @@ def check_stability(rule: Rule, on_policy: bool, **values: float) -> str | None:
 
 
 def mean_radius(rule: Rule, task: Task, mode: str, values: dict[str, float]) -> float | None:
-    """Return the spectral radius of the mean step (w, η, w_prev) ↦ (w + Δw, η + Δη, w); None if it is not affine."""
+    """Return the spectral radius of the mean step (w, η, w_prev) ↦ (w + Δw, η + Δη, w); None if not affine."""
     p, setting = task.n_features, rule.setting(mode, **values)
     metric = inverse(task.moments.C) if rule.natural else np.eye(p)
     twice = task_matrices(task, setting) if rule.uses_sample_twice else None  # the mean over two independent draws
@@ -282,7 +282,7 @@ def mean_radius(rule: Rule, task: Task, mode: str, values: dict[str, float]) -> 
     probe = 10 * np.random.default_rng(2).standard_normal(3 * p)
     if not np.allclose(mean_step(probe) - origin - matrix @ probe, 0, atol=1e-9 * np.abs(probe).max()):
         return None
-    used = np.abs(matrix - np.eye(3 * p)).any(axis=1)  # a learner without η never moves it
+    used = np.abs(matrix - np.eye(3 * p)).any(axis=1)  # a learner without η never changes η
     return float(np.abs(np.linalg.eigvals(matrix[np.ix_(used, used)])).max())
 
 
@@ -301,7 +301,7 @@ def sample_move(setting: Setting, sample: Sample, w: Array, eta: Array, w_prev: 
 def mean_move(
     setting: Setting, weighted: list[tuple[float, Sample]], w: Array, eta: Array, w_prev: Array
 ) -> tuple[Array, Array]:
-    """Return the weighted sum of the moves of samples."""
+    """Return the weighted sums of the changes of w and η over samples."""
     moves = [(weight, sample_move(setting, sample, w, eta, w_prev)) for weight, sample in weighted]
     w_move, eta_move = (sum((weight * move[k] for weight, move in moves), np.zeros_like(w)) for k in range(2))
     return w_move, eta_move
@@ -320,7 +320,7 @@ def samples(task: Task, setting: Setting) -> list[tuple[float, Sample]]:
 
 
 def outcome_weights(task: Task) -> Array:
-    """Return the frequency of each outcome among those that a learner sees, (outcomes,); the sum is 1."""
+    """Return the frequency of each outcome among the outcomes that a learner sees, (outcomes,); the sum is 1."""
     outcome = task.outcomes
     likely = task.behaviour[outcome.state, outcome.action] * outcome.probability
     return task.visits[task.transitions.row] * likely

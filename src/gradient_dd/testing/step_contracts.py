@@ -19,13 +19,13 @@ from gradient_dd.stream.learner import Learner
 from gradient_dd.tasks import Task
 from gradient_dd.testing.mean_contracts import away_from_zero, for_each_form, modes
 
-DRAWS = 50  # random inputs of a step
+DRAWS = 50  # number of random inputs of a step
 SIGNED = ("delta", "x_eta", "x_change", "z_eta", "b_eta", "x_next", "x_z", "x_trace")  # signals that may be negative
 TOLERANCE = 1e-12
 
 
 def random_signals(rule: Rule, arguments: tuple[str, ...]) -> list[dict[str, float]]:
-    """Return DRAWS sets of random arguments; of the positive ones, only ratios and parameters exceed 1."""
+    """Return DRAWS sets of random arguments; among positive arguments, only ratios and parameters exceed 1."""
     rng = np.random.default_rng(0)
     free = {parameter.name for parameter in rule.parameters if parameter.high == inf} - {"alpha", "zeta"}
 
@@ -66,12 +66,12 @@ def uses_all_it_declares(rule: Rule) -> None:
 
 @for_each_form
 def keeps_to_its_step_sizes(rule: Rule) -> None:
-    """Check that alpha = 0 keeps w fixed, if w did not change before, and that beta = 0 keeps η fixed."""
+    """Check that alpha = 0 keeps w fixed if w did not change in the previous step, and that beta = 0 keeps η fixed."""
     for step_size, still, weights in (("alpha", {"x_change": 0.0}, "w"), ("beta", {}, "eta")):
         for draw in random_signals(rule, rule.arguments):
             at_rest = {step_size: 0.0} | still
             signals = {name: at_rest.get(name, value) for name, value in draw.items()}
-            made = rule.coefficients(signals) | {"w_change": 0.0}  # w did not change before
+            made = rule.coefficients(signals) | {"w_change": 0.0}  # w did not change in the previous step
             moves = {name: move for name, move in made.items() if name.startswith(weights)}
             message = f"{rule.name} moves {weights} with {step_size} = 0: {moves}. Multiply these moves by {step_size}."
             assert not any(moves.values()), message
@@ -79,7 +79,7 @@ def keeps_to_its_step_sizes(rule: Rule) -> None:
 
 @for_each_form
 def never_looks_past_the_end(rule: Rule) -> None:
-    """Check that neither w nor η moves along x' with discount = 0, where an episode has ended."""
+    """Check that neither w nor η moves along x' if discount = 0, because the episode has ended."""
     for draw in random_signals(rule, rule.arguments):
         moves = rule.coefficients({name: 0.0 if name == "discount" else value for name, value in draw.items()})
         for weights in ("w", "eta"):
@@ -90,7 +90,7 @@ def never_looks_past_the_end(rule: Rule) -> None:
 
 @for_each_form
 def stands_still_with_step_size_zero(rule: Rule) -> None:
-    """Check that w and η do not change with a schedule of zeros."""
+    """Check that w and η do not change if the schedule is always 0."""
     task, still = tasks.random_mdp(seed=4), schedules.Schedule(lambda n: 0.0)
     values: dict[str, Any] = {**away_from_zero(rule)}
     left = reference.run(task, rule, steps=50, schedule=still, **values)
@@ -119,7 +119,7 @@ def treats_sparse_as_dense(rule: Rule) -> None:
 
 
 def joins_its_forms(rule: Rule) -> None:
-    """Check that the form along the trace computes the weights of the form without a trace if lam = 0."""
+    """Check that with lam = 0 the form with a trace computes the same weights as the form without a trace."""
     if len(rule.forms) == 1:
         return
     for task in (tasks.random_walk(5), tasks.baird(5), tasks.random_mdp(seed=2, episodic=True)):
@@ -190,6 +190,6 @@ def assert_same_weights(got: Weights | Learner, wanted: Weights, what: str) -> N
 
 def assert_close(got: Array, wanted: Array, what: str) -> None:
     """Raise unless two vectors agree to a relative 1e-12."""
-    scale = max(1e-3, float(np.abs(wanted).max()))  # below 0.001 rounding errors of the sums dominate
+    scale = max(1e-3, float(np.abs(wanted).max()))  # below 0.001, rounding errors of the sums dominate
     gap = float(np.abs(got - wanted).max()) / scale
     assert gap <= TOLERANCE, f"{what}: the relative difference is {gap:.3g}"

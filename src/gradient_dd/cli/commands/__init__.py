@@ -1,4 +1,4 @@
-"""The commands, one file each, in the order of `--help`.
+"""The commands, one per file, in the order in which `--help` lists them.
 
 Heavy modules are imported inside the commands, so that `--help` is fast.
 """

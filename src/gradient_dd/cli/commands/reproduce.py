@@ -126,7 +126,7 @@ def print_made(made: "Made", as_table: bool, as_json: bool) -> None:
         verdicts = [
             (one.where, one.statement, f"{one.verdict} ({one.tally})", one.alike, one.fully) for one in made.verdicts
         ]
-        exact = [] if job.names else made.statements  # only for the whole paper
+        exact = [] if job.names else made.statements  # exact statements belong to the whole paper only
         verdicts += [(one.where, f"{one.paper}: {one.ours}", one.verdict, "", "") for one in exact]
         click.echo(coloured(table(verdicts, TABLE)) + "\n")
     if job.scale.note:

@@ -1,6 +1,6 @@
 """Questions of the claims about the walk and the Boyan chain, each under several ways of tuning.
 
-as the paper has it       a step size is tuned for Gradient-DD (κ = 1), TD and TDRC; ζ too for GTD2 and TDC
+as the paper has it       the step size is tuned for every learner; ζ is also tuned for GTD2 and TDC; κ = 1
 ζ = 1 for GTD2 and TDC    only a step size is tuned for every learner
 tuned alike               every learner has the same number of settings: a step size and ζ, or κ
 tuned fully               every learner has the same search budget for all of its parameters (`studies`)
@@ -8,7 +8,7 @@ tuned fully               every learner has the same search budget for all of it
 lower        ratio of mean errors below 1
 as good      below 1.25
 much faster  below 0.8, by the mean error and by the episodes to a tenth of the initial error
-insensitive  worst over best value of a parameter below 2; both are found on tuning runs
+insensitive  error at the worst over error at the best value of a parameter below 2; tuning runs give both values
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ AS_GOOD, INSENSITIVE = 1.25, 2.0  # bounds of ratios
 WITHIN = 2.0  # a step size is good if its error is below this multiple of the best error
 CONVERGED = 0.1  # share of the initial error below which a finite run counts as converged
 NEGLIGIBLE = 1.1  # multiple of the cost of GTD2
-GOALS = ("last100", "mean_error")  # the final error, and the mean error over the run
+GOALS = ("last100", "mean_error")  # goals of tuning: the final error, and the mean error over the run
 
 
 class Criterion(NamedTuple):
@@ -84,8 +84,8 @@ def tuned_ways(
 ) -> Iterator[tuple[str, dict[str, Line], list[StudyEvidence]]]:
     """Yield for each way of tuning its name, the line of each learner, and the evidence of the studies' companions.
 
-    For a study without a companion, the evidence is its own. A way of tuning without any companion, as in a first look,
-    is left out.
+    For a study without a companion, the evidence of the study itself is used. A way of tuning without any companion, as
+    in a first look, is left out.
     """
     for tuning in tunings:
         suffix = SUFFIXES.get(tuning, "")
@@ -108,7 +108,7 @@ class Side(NamedTuple):
 
 
 def against(ours: Side, rivals: Sequence[Side], criterion: Criterion, tunings: Iterable[str] = WAYS) -> Ask:
-    """Ask whether the ratio of our error to each rival's meets a criterion, on every case of the rivals' study."""
+    """Ask whether the ratio of our error to each rival's error meets a criterion, on all cases of the rivals' study."""
     studies = tuple(dict.fromkeys((ours.study, rivals[0].study)))
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
@@ -125,29 +125,29 @@ def against(ours: Side, rivals: Sequence[Side], criterion: Criterion, tunings: I
 
 
 def ratio(pair: Pair, criterion: Criterion, tuning: str = MAIN, goal: str = "last100") -> ClaimQuestion:
-    """Return the question whether the ratio of a pair meets a criterion."""
+    """Return the question of whether the ratio of a pair meets a criterion."""
     tuned_for = criterion.together or goal
     return ClaimQuestion("ratio", (pair,), criterion.side, criterion.bound, tuning=tuning, tuned_for=tuned_for)
 
 
 def versus(study: str, rivals: Iterable[str], criterion: Criterion, tunings: Iterable[str] = WAYS) -> Ask:
-    """Ask whether the ratio of Gradient-DD's error to each rival's meets a criterion, on every case of a study."""
+    """Ask whether the ratio of Gradient-DD's error to each rival's error meets a criterion, on all cases of a study."""
     return against(Side(study), [Side(study, rival) for rival in rivals], criterion, tunings)
 
 
 def together(*asks: Ask) -> Ask:
-    """Ask the questions of several `asks`, with the criterion of the first."""
+    """Ask the questions of several `asks`, with the criterion of the first `ask`."""
     studies = tuple(dict.fromkeys(study for ask in asks for study in ask.studies))
     return Ask(asks[0].criterion, studies, lambda evidence: [one for ask in asks for one in ask.questions(evidence)])
 
 
 def much_faster(study: str, rivals: tuple[str, ...]) -> Ask:
-    """Ask whether Gradient-DD is much faster: by its mean error, and by the episodes it needs."""
+    """Ask whether Gradient-DD is much faster than rivals, by its mean error and by the episodes it needs."""
     return together(*(versus(study, rivals, MUCH_FASTER._replace(measure=one)) for one in ("mean_error", "episodes")))
 
 
 def as_tuned(*studies: str) -> Ask:
-    """Ask whether κ = ζ = 1 is as good as tuning both by search, in the final and the mean error."""
+    """Ask whether κ = ζ = 1 is as good as tuning κ and ζ by search, in the final and the mean error."""
     one = Line("Gradient-DD, κ = ζ = 1", "gradient_dd", PLAIN_DD)
     asks = [
         against(Side(f"{study}-one", line=one), [Side(study)], criterion, (FULLY,))
@@ -157,7 +157,7 @@ def as_tuned(*studies: str) -> Ask:
 
 
 def lower_than_td_somewhere(*studies: str, words: str) -> Ask:
-    """Ask whether Gradient-DD is below TD in the tuned measure, and in the mean error when tuned for the final."""
+    """Ask whether Gradient-DD is below TD in the tuned measure, and in the mean error if tuned for the final error."""
     criteria = [Criterion(words, measure=goal, tuned_for=(goal,), together="what is measured") for goal in GOALS]
     asks = [versus(study, ("td",), criterion) for study, criterion in product(studies, criteria)]
     return together(*asks, *(versus(study, ("td",), Criterion(words, measure="mean_error")) for study in studies))
@@ -187,7 +187,7 @@ def grows(study: str, *rivals: str, criterion: Criterion = GROWS) -> Ask:
 
 
 def on_cases(words: str, asked: Callable[..., list[ClaimQuestion]], *studies: str, **how: Any) -> Ask:
-    """Ask the questions that `asked` returns for every case of some studies; `how` holds its keywords."""
+    """Ask the questions that `asked` returns for every case of some studies; `how` holds keywords of `asked`."""
 
     def questions(evidence: ByStudy) -> list[ClaimQuestion]:
         found = [evidence[study] for study in studies]
@@ -238,7 +238,7 @@ def fewer_step_sizes(found: StudyEvidence, case: str, than: tuple[str, ...]) -> 
 
 
 def counted(found: StudyEvidence, case: str, *lines: Line) -> ClaimQuestion:
-    """Return the question whether the first line has fewer good step sizes than the second."""
+    """Return the question of whether the first line has fewer good step sizes than the second."""
     ours, theirs = (
         np.stack([found.errors(case, one, "last100", fresh=False) for one in found.among(case, line, "last100")])
         for line in lines
@@ -272,7 +272,7 @@ def good_step_sizes(errors: Array, weights: Array) -> Array:
 
 
 def cost(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
-    """Ask whether an update of Gradient-DD takes at most 10 % longer than GTD2's, on the largest task of a study.
+    """Ask whether an update of Gradient-DD takes at most 10 % longer than an update of GTD2, on a study's largest task.
 
     The times of the study's own runs differ between machines and calls. Without times, there is no question.
     """
@@ -284,7 +284,7 @@ def cost(found: StudyEvidence, case: str) -> list[ClaimQuestion]:
     both = [costs for costs in units if all(learner in costs for learner in sides)]  # units with both learners
     if not both:
         return []
-    for learner in sides:  # nanoseconds per update; also for the tables
+    for learner in sides:  # nanoseconds per update, which the tables also show
         found.times[case, learner] = np.array([costs[learner][0] / costs[learner][1] * 1e9 for costs in both])
     pair = found.times[case, "gradient_dd"], found.times[case, "gtd2"]
     ours, rival = (

@@ -1,7 +1,7 @@
 """Baird's counterexample: every statement under every variant.
 
-A variant consists of the ratios, as printed or of the usual policies; the place of ρ (R: on the whole sample, T: on the
-bootstrapped half), for learners that depend on it; and the initial weights, the paper's or random.
+A variant consists of the ratios (as printed, or those of the usual policies), the place of ρ (R: on the whole sample,
+T: on the bootstrapped half) for learners that depend on it, and the initial weights (the paper's, or random).
 """
 
 from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ Pairs = Callable[[Variant, str], list[Pair]]
 
 
 def reading_name(ratios: str, mode: str, words: str) -> str:
-    """Return the name of a variant; without a mode, the place of ρ makes no difference."""
+    """Return the name of a variant; a variant without a mode does not depend on the place of ρ."""
     return ", ".join(filter(None, (RATIOS[ratios], PLACES.get(mode), words)))
 
 
@@ -70,9 +70,9 @@ def on_baird(
     long: bool = False,
     tunings: tuple[str, ...] = WAYS,
 ) -> Ask:
-    """Ask about pairs of every variant, on every size or on the largest.
+    """Ask about pairs of every variant, on every size or on the largest size.
 
-    With one mode, the place of ρ makes no difference. `long` adds the longer runs from the paper's initial weights.
+    One mode means that the place of ρ makes no difference. `long` adds longer runs from the paper's initial weights.
     """
 
     def variants(evidence: ByStudy) -> Iterator[tuple[str, Variant]]:
@@ -129,7 +129,7 @@ def placed(line: Lines, one: Variant) -> Line:
 
 
 def kappa_one(one: Variant, case: str) -> list[Pair]:
-    """Return the pair of κ = 1 and the best κ; in searches, ζ is tuned for both."""
+    """Return the pair of κ = 1 and the best κ; in searches, ζ is tuned for both settings."""
     if one.kappa_one is None:
         lines = values_of("kappa", KAPPAS[one.tuning], one.mode)
         (line,) = values_of("kappa", (1.0,), one.mode)

@@ -1,6 +1,6 @@
-"""Statements that need no run: exact statements of the paper, checked with the tasks, and claims of theory.
+"""Statements that need no run: exact statements of the paper, checked on the tasks, and claims of theory.
 
-`gradient_dd.theory` computes the claims.
+`gradient_dd.theory` computes the numbers behind the claims.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def check_statements() -> list[ExactStatement]:
 
 
 def statements() -> Iterator[tuple[str, str, str, bool]]:
-    """Yield the place, the content, our result, and whether it holds, for every exact statement."""
+    """Yield the place and content of every exact statement, our result, and whether the statement holds."""
     for m in WALKS:  # section 5.1: the true values are (1, …, m)/(m + 1)
         gap = np.abs(tasks.random_walk(m).true_values - np.arange(1, m + 1) / (m + 1)).max()
         yield f"5.1 walk, m = {m}", "values i/(m+1)", f"largest gap {gap:.1e}", gap < 1e-12
@@ -80,7 +80,7 @@ def bootstrapped_boyan(p: int) -> np.ndarray:
 
 
 def exact_question(task: Task, value: float, side: str, bound: float, text: str) -> ClaimQuestion:
-    """Return the question whether a computed number is on a side of a bound."""
+    """Return the question of whether a computed number is on a side of a bound."""
     facts: dict[str, Any] = {"task": str(task), "size": task_size(task), "text": text}
     return ClaimQuestion("exact", (), side, bound, tuned_for="", answer=exactly(value), facts=facts)
 
@@ -100,7 +100,7 @@ def mean_is_stable(_: Any) -> list[ClaimQuestion]:
 
 
 def assumptions_hold(_: Any) -> list[ClaimQuestion]:
-    """Ask how many of (A0) to (A4) fail in each type of experiment, at a step size in the middle of its grid."""
+    """Ask how many of (A0) to (A4) fail in each type of experiment, at the middle step size of its grid."""
     experiments: list[tuple[Task, float, Schedule, str]] = [
         (tasks.random_walk(10), 0.3, tapered(1000), "tapered steps"),
         (tasks.random_walk(10), 0.3, constant, "constant steps"),
@@ -118,7 +118,7 @@ def assumptions_hold(_: Any) -> list[ClaimQuestion]:
 def is_related(_: Any) -> list[ClaimQuestion]:
     """Ask whether the constrained problem follows the natural gradient, and whether Gradient-DD's steps deviate.
 
-    The paper says both: its problem makes use of the natural gradient, and the method is distinct from it.
+    The paper claims both: its problem uses the natural gradient, and its method differs from the natural gradient.
     """
     walk = tasks.random_walk(10)
     relation = natural_relation(walk, walk.initial_weights, mu=1e-9, alpha=0.3, kappa=1.0)
@@ -134,7 +134,7 @@ def is_related(_: Any) -> list[ClaimQuestion]:
 
 
 def less_drastic(_: Any) -> list[ClaimQuestion]:
-    """Ask whether the largest change of the values in one step is clearly below GTD2's with the same step size."""
+    """Ask whether the largest change of values in one step is clearly below GTD2's at the same step size."""
     questions, samplings = [], (("iid", "independent draws"), ("trajectory", "trajectories"))
     chosen = (tasks.random_walk(10), 0.3), (tasks.boyan_chain(20), 0.3), (tasks.baird(7), 0.01)
     for (task, alpha), (sampling, named) in product(chosen, samplings):

@@ -1,7 +1,7 @@
 """The figures of the paper, as data: the study that each figure reads, and the lines that it shows.
 
 Names are the paper's LaTeX labels. `boyan-constant`, `walk-iid`, `boyan-iid` and `walk-various-u` are ours: the paper
-mentions the first in its text, and our interpretation of the paper is based on the others.
+mentions the first in its text, and our interpretation of the paper is based on the other three.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""The claims as data: every statement once, with its questions. Statements not in the paper are marked as ours."""
+"""The claims as data: a list of statements with their questions. Statements not in the paper are marked as ours."""
 
 from dataclasses import replace
 from functools import partial
@@ -61,7 +61,7 @@ TAPERED_IS_LOWER = against(TAPERED, [CONSTANT], LOWER)
 NATURAL = [Side("walk-natural", learner, WHOLE[learner]) for learner in ("natural_gtd2", "natural_tdc")]
 AS_GOOD_AS_NATURAL = against(Side("walk"), NATURAL, AS_GOOD_AS)
 
-# Where the report shows a claim: its section, its group, and its figure, by default the figure of its study
+# The place of a claim in the report: its section, its group, and its figure, by default the figure of its study
 on_walk, on_boyan = partial(Claim, section="walk"), partial(Claim, section="boyan")
 walk_end, boyan_end = (partial(one, group="Final error") for one in (on_walk, on_boyan))
 walk_speed = partial(on_walk, group="Speed", figure="walk-area")

@@ -1,13 +1,13 @@
-"""The studies of the paper, as data: its grids, its sizes, its scale.
+"""The studies of the paper, as data: grids, sizes and scale.
 
 Several figures may read the same study. This module settles points that the paper leaves open (docs/evidence/paper.md):
 the episodes of the Boyan chain, the steps of Baird, TDC's wider grid, and the variants of Baird.
 
 The paper tunes its learners unequally: GTD2 and TDC have five times as many settings as Gradient-DD, TD and TDRC.
-Companions of a study, with the same tasks, tune them equally: with the same number of settings (`alike`), or with the
-same search budget for all parameters of each (`fully`). Other companions tune Gradient-DD with κ = ζ = 1 (`at_one`),
-draw Baird's initial weights at random, or run Baird for longer. No figure shows companions, but claims are judged on
-them too. The store shares equal settings, so only new settings run.
+Companions of a study have the same tasks and tune learners equally: with the same number of settings (`alike`), or with
+the same search budget for all parameters (`fully`). Other companions tune Gradient-DD with κ = ζ = 1 (`at_one`),
+draw Baird's initial weights at random, or run Baird for longer. No figure shows companions, but claims are also
+judged on companions. The store shares equal settings, so only new settings run.
 
 On-policy, HTD equals TD, and ζ of HTD-DD makes no difference; along tabular trajectories, HTD-DD equals TD too.
 `fully` leaves out learners that equal TD, and HTD-DD on independent draws, because it keeps a trace.
@@ -76,7 +76,7 @@ WALK_NATURAL = replace(
     grids=(
         grid("natural_gtd2", alpha=WALK_ALPHAS, zeta=ZETAS),
         grid("natural_tdc", alpha=WALK_ALPHAS, zeta=ZETAS),
-        grid("gradient_dd", alpha=WALK_ALPHAS),  # the same settings as on the walk, so nothing more runs
+        grid("gradient_dd", alpha=WALK_ALPHAS),  # the same settings as on the walk, so no new settings run
     ),
 )
 BOYAN = Study(
@@ -123,7 +123,7 @@ PAPER_STUDIES = (
 
 
 BAIRD_FIVE_KAPPAS = (4.0**-2, 4.0**-1, 1.0, 4.0, 4.0**2)
-SELECTION_STARTS = range(1, 6)  # seeds of initial weights; settings are judged on others
+SELECTION_STARTS = range(1, 6)  # seeds of initial weights; settings are judged on other seeds
 
 
 def with_starts(tasks: tuple, seeds: range) -> tuple:
@@ -167,7 +167,7 @@ def alike(study: Study, alphas: tuple[float, ...], zetas: tuple[float, ...], kap
 STEPS = (1.0, 0.5, 0.5, 0.25, 0.25, 0.125, 0.125)
 BUDGET = Budget(coarse=160, refined=480, runs=2, steps=STEPS, starts=16, finals=((48, 8), (16, 28), (5, 80)))
 FEWER = Budget(coarse=56, refined=48, runs=2, steps=(1.0, 0.5, 0.25), starts=8, finals=((8, 8), (4, 28), (2, 80)))
-BOX = {  # values at which a search begins; it may go beyond them
+BOX = {  # values at which a search begins; the search may go beyond these values
     "alpha": (2.0**-12, 2.0**2),
     "zeta": (1 / 64, 1 / 8, 1.0, 8.0),
     "kappa": (1 / 4, 1.0, 4.0, 16.0),
@@ -176,8 +176,8 @@ BOX = {  # values at which a search begins; it may go beyond them
     "lam": (0.0,),
 }
 ON_TABLES = ("td", "tdrc", "gtd2", "tdc", "gtd2_to_td", "gradient_dd")
-PLACED = ("gtd2", "gtd2_to_td", "gradient_dd")  # the placement of ρ makes a difference to them
-TD_TOO = ("walk", "walk-constant")  # where HTD-DD equals TD: along trajectories of tabular tasks
+PLACED = ("gtd2", "gtd2_to_td", "gradient_dd")  # learners for which the placement of ρ makes a difference
+TD_TOO = ("walk", "walk-constant")  # studies in which HTD-DD equals TD: along trajectories of tabular tasks
 FIRST_START = 1001  # the seed of the initial weights of the first tuning run
 
 
@@ -201,7 +201,7 @@ def fully(study: Study, budget: Budget = BUDGET) -> SearchStudy:
 
 
 def at_one(study: Study) -> SearchStudy:
-    """Return the companion with κ = 1 for Gradient-DD: on Baird with both placements of ρ, else with ζ = 1 too."""
+    """Return the companion with κ = 1 for Gradient-DD: on Baird with both placements of ρ, else also with ζ = 1."""
     if study.name.startswith("baird"):
         return tuned_by_search(study, "one", FEWER, *(searched("gradient_dd", one, FEWER, kappa=1.0) for one in "RT"))
     return tuned_by_search(study, "one", FEWER, searched("gradient_dd", budget=FEWER, zeta=1.0, kappa=1.0))

@@ -72,7 +72,7 @@ QUESTIONS = (
     ),
     PaperQuestion("Does it end below its rivals off-policy, on Baird’s example?", ("baird-better",)),
 )
-# Our choices where the paper is silent, in one line each; docs/evidence/paper.md gives the reasons.
+# Our choices on points that the paper leaves open, one line each; docs/evidence/paper.md gives the reasons.
 READINGS = (
     ("n in α_n", "counts episodes, not steps"),
     ("w_{n−1}", "the weights one time step earlier, also across the ends of episodes; w_{−1} = w_0"),
