@@ -181,7 +181,7 @@ class AutoLearner(Saved):
                 raise DivergedError(f"{self!r} received {what}. It has learnt all earlier transitions.")
 
     def _look(self) -> None:
-        """Check for a change of the stream and solve the equations, if they are due."""
+        """Check for a change of the stream and solve the equations, each only when it is due."""
         numbers, age = self._state.numbers, self._state.numbers[AT.age]
         if age >= numbers[AT.window_begin] + WINDOW and self._changed():
             self._state.forget()
@@ -194,7 +194,7 @@ class AutoLearner(Saved):
         numbers[AT.stop] = min(numbers[AT.next], numbers[AT.window_begin] + WINDOW)
 
     def _means(self) -> EquationMeans:
-        """Return the terms of the equations. Weights 1, 2, … have the noise of 3/4 as many equal weights."""
+        """Return the terms of the equations. Weights 1, …, n give a mean the noise of 3n/4 equal weights."""
         _, A, S, (b, c, _, _, e), numbers, _ = self._state
         weights, t = numbers[AT.weights], float(0.75 * numbers[AT.age])
         events = numbers[AT.squares] ** 2 / numbers[AT.fourths] if numbers[AT.fourths] > 0 else 0.0

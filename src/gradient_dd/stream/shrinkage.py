@@ -27,7 +27,7 @@ the directions j with a smaller standard error. If ℓ_i > 0, k_i is at most
 
 so that a direction with a large standard error is added only to the extent that it is significant.
 
-Noise from few large events differs between features, so its estimate is multiplied by a factor. With few data, or if A
+Noise from few large events differs between features, so the estimate of the noise has a factor. With few data, or if A
 is zero, nothing is added and the weights keep their initial values. With many data the solution is LSTD's.
 """
 
@@ -37,7 +37,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 
-RIDGE = 0.1  # in transitions: each feature occurs alone this often, and ends with TD error 0
+RIDGE = 0.1  # transitions added per feature: only this feature is nonzero, the TD error is 0, and the episode ends
 SIGNALS = np.append(0.0, np.logspace(-6, 16, 89))  # values of s; all are tried, because the noise depends on the shares
 OTHERS = 0.01  # share of the average c that is added to each c_i, because a rare feature may become large
 EVENTS = 3  # events per feature; the noise estimate from fewer events is multiplied by the quotient

@@ -1,6 +1,6 @@
 """Collision: eight states in a row that lead to a wall, with features that cannot separate all states.
 
-Table      forward goes from state s to s + 1; from the last state into the wall, which ends the episode with reward 1.
+Table      forward leads from state s to s + 1, and from the last state into the wall: the end, with reward 1.
            From the fifth state on, retreat ends the episode with reward 0
 Start      one of the first four states, each equally likely
 Policies   behaviour: forward in the first four states, forward or retreat with ½ in the others. Target: forward

@@ -1,4 +1,4 @@
-"""Feature maps: observations in, rows of features out. `FEATURES` lists the types that can be saved."""
+"""Feature maps, which turn observations into rows of features. `FEATURES` lists the types that can be saved."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,8 +45,8 @@ def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Fea
     """Return features for the observations of a Gymnasium space.
 
     A Discrete or MultiDiscrete space gets one-hot features. A Box gets features of this `kind` over its bounds; pass
-    `low` and `high` to replace infinite bounds. Dict and Tuple spaces are flattened first, with whole numbers one-hot,
-    as by `gymnasium.spaces.flatten`.
+    `low` and `high` to replace infinite bounds. Dict and Tuple spaces are flattened first by
+    `gymnasium.spaces.flatten`, which makes whole numbers one-hot.
     """
     layout, low, high = layout_of(space)
     if layout[0] == "whole":

@@ -41,8 +41,8 @@ STEMS = ("obs", "observation", "observations", "x", "feature", "features", "stat
 FEATURE_STEMS = ("x", "feature", "features")  # columns with these names are used as features without a map
 SEVERAL = ("observation", "next")  # roles that may have several columns
 NEEDED = {"reward": "rewards", "action": "actions", "observation": "observations, such as obs_0, obs_1, …"}
-MOST_ACTIONS = 1000  # distinct actions that have names; more numbers are measurements
-MOST_SHOWN = 20  # names in a sentence
+MOST_ACTIONS = 1000  # distinct actions that have names; a log with more distinct numbers has measured actions
+MOST_SHOWN = 20  # maximum number of names in a sentence
 MOST_BROKEN = 20  # distinct numbers, not all of them whole, that still count as names
 
 
@@ -96,7 +96,7 @@ def listed(names: tuple[str, ...]) -> str:
 def find_columns(names: list[str], given: Mapping[str, Any] | None, actions: bool = False) -> LogColumns:
     """Return the columns of a log by role, from their names.
 
-    `given` are the columns that the user named, by role; `actions` is whether a column of actions is needed.
+    `given` has the columns that the user named, by role; `actions` states whether a column of actions is needed.
     """
     given = {} if given is None else given
     chosen = named_columns(names, given)
@@ -224,7 +224,7 @@ class Actions:
         return f"Actions, in the order of a policy's columns: {shown}{', …' * (len(self.names) > MOST_SHOWN)}."
 
     def with_more(self, names: Iterable[Any]) -> "Actions":
-        """Return these actions and further ones, which a policy knows but the log does not contain."""
+        """Return these actions and further actions that a policy knows but the log does not contain."""
         more = [name for name in names if name not in self.names]
         return replace(self, names=sorted_names({*self.names, *more})) if more else self
 
