@@ -1,4 +1,4 @@
-"""NetworkControl: the learning rules on action values.
+"""NetworkControl: an agent that learns action values by the learning rules.
 
 V(s) becomes Q(s, a) of the action taken, and V(s') the mean of Q(s', ·) under the target policy. `td` is Q-learning
 with a greedy target policy and expected Sarsa with target="epsilon"; `tdrc` is QRC, `tdc` is QC, `gtd2` is GQ2. No rule

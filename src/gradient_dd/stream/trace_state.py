@@ -15,7 +15,7 @@ SMALLEST = 2.0**-53  # of the largest entry: a sparse trace drops smaller entrie
 
 
 class TraceState(NamedTuple):
-    """Traces, their numbers, and the previous transition. A step makes a new state, so an error keeps the old one."""
+    """Traces, their numbers, and the previous transition. A step makes a new state, so an error keeps the old state."""
 
     vectors: dict[str, FeatureVector]
     memory: dict[str, Memory]

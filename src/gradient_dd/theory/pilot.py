@@ -88,7 +88,7 @@ def spaces_of(rules: Iterable[Rule], mean_square: float, steps: float, off_polic
 
 
 def generalised(setting: Setting) -> Setting:
-    """Return the setting that a pilot runs: the same steps, by the general learner."""
+    """Return the setting of the general learner that makes the same steps; a pilot runs this setting."""
     name = setting.rule.name
     if name not in SPECIAL_CASES or setting.rule not in LEARNERS[name].forms:  # a user's rule may have the same name
         return setting

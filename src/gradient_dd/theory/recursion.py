@@ -56,7 +56,7 @@ def check_assumptions(
     schedule = check_schedule(schedule)
     (A, _, C), p = task.moments, task.n_features
     ranks = {name: int(np.linalg.matrix_rank(matrix)) for name, matrix in (("A", A), ("C", C))}
-    kappa = setting.values.get("kappa", 0.0)  # GTD2 has none
+    kappa = setting.values.get("kappa", 0.0)  # GTD2 has no κ
     largest = kappa * float((task.features**2).sum(axis=1).max())
     a1, a2, bound = sampling == "iid", min(ranks.values()) == p, "the proof's bound on H_n holds"
     return [

@@ -41,9 +41,9 @@ STEMS = ("obs", "observation", "observations", "x", "feature", "features", "stat
 FEATURE_STEMS = ("x", "feature", "features")  # columns with these names are used as features without a map
 SEVERAL = ("observation", "next")  # roles that may have several columns
 NEEDED = {"reward": "rewards", "action": "actions", "observation": "observations, such as obs_0, obs_1, …"}
-MOST_ACTIONS = 1000  # distinct actions that have names; a log with more distinct numbers has measured actions
+MOST_ACTIONS = 1000  # maximum number of named actions; more distinct numbers are measured actions
 MOST_SHOWN = 20  # maximum number of names in a sentence
-MOST_BROKEN = 20  # distinct numbers, not all of them whole, that still count as names
+MOST_BROKEN = 20  # maximum number of named actions if a number among them is not whole
 
 
 @dataclass(frozen=True)
