@@ -90,7 +90,7 @@ def lets_others_replace(facts: os.stat_result) -> bool:
 
 
 def read(key: str) -> bytes | None:
-    """Return the content that is stored under a key; None if there is none, or it cannot be used."""
+    """Return the content that is stored under a key; None if there is no usable content."""
     place = usable_folder()
     if place is None:
         return None
@@ -132,7 +132,7 @@ def write(key: str, content: bytes) -> None:
         try:
             Path(file.name).replace(place / f"{key}{SUFFIX}")
         finally:
-            Path(file.name).unlink(missing_ok=True)  # if it could not be moved
+            Path(file.name).unlink(missing_ok=True)  # if the file could not be moved
         size = 0
         for facts, path in sorted(entries(place), key=lambda entry: -entry[0].st_mtime):
             size += facts.st_size

@@ -189,7 +189,7 @@ class LaneRun:
         self.settings = check_settings(settings)
         self.sampling, self._ends = sampling, task.transitions.ends
         self._sampler = OutcomeSampler(task, seed, run, sampling)
-        self._ahead = self._sampler.take(1)  # outcomes that are drawn but not yet used, at least one
+        self._ahead = self._sampler.take(1)  # outcomes that are drawn but not yet used; never empty
         self.steps = self.episodes = 0
         self.places, self.blocks = self._make_blocks(check)
 
@@ -328,7 +328,7 @@ def run_lanes(
 
 
 def shared_out(settings: Sequence[Setting], shares: int) -> list[list[int]]:
-    """Divide settings into `shares` lists of indices, equal rules together; few settings make fewer lists."""
+    """Divide settings into at most `shares` lists of indices; settings of one rule stay together."""
     order = sorted(range(len(settings)), key=lambda place: (settings[place].rule.name, settings[place].rho_mode))
     dealt = np.array_split(np.array(order), min(shares, -(-len(order) // MOST_LANES)))
     return [sorted(share.tolist()) for share in dealt]

@@ -334,7 +334,7 @@ class Rule:
         return Path(getattr(modules.get(self.module), "__file__", None) or "")
 
     def check_known(self, reader: str, signals: Collection[str], moves: Collection[str]) -> None:
-        """Raise unless `reader` supplies every signal this rule takes and applies every move it makes."""
+        """Raise unless `reader` supplies every signal that the rule takes and applies its every move."""
         for kind, asked, known in (("signal", self.arguments, signals), ("move", self.moves, moves)):
             for name in asked:
                 if name not in known and name not in self.defaults:

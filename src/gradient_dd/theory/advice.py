@@ -34,7 +34,7 @@ from gradient_dd.theory.dynamics import checked
 from gradient_dd.theory.pilot import Point, PointErrors, TaskPilot, expected_steps, part_of, spaces_of
 
 MEASURES = ("mean_error", "last100")
-TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # used by default
+TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # the default learners
 POINTS = 2000  # approximate number of errors recorded in a run that is counted in steps
 TYPICAL, CUT = 150, 0.2  # a run of 150 settings may take this share of the budget;
 TOO_LONG = 1.5  # a horizon longer by this factor is cut

@@ -132,7 +132,7 @@ def outcome_rows(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[O
 def tabled_products(rows: Rows, x: Array, x_next: Array, coming: NDArray[np.int64], k: int) -> tuple[Array, Array]:
     """Return the products of each outcome's x and x' with the x of its `coming` outcome, summed in kernel order."""
     with_x, with_next = np.zeros((2, len(x)))
-    coming = np.minimum(coming, len(x) - 1)  # nothing follows a terminal state, so its products are not read
+    coming = np.minimum(coming, len(x) - 1)  # no step leaves a terminal state, so its products are not read
     for i, j in product(range(k), range(x.shape[1] if x.shape[1] <= WIDEST else 0)):
         shared = np.where(rows[coming, i] == rows[:, j], x[coming, i], 0.0)
         with_x += shared * x[:, j]

@@ -282,7 +282,7 @@ def step_kernel(rule: Rule, dense: bool) -> Any:
     steps: Any = stream_kernel(rule, "dense" if dense else "pairs")
 
     def step(state, constants, indices, values, next_indices, next_values, row, reward, discount, rho, pi, mu, factor):
-        """Make one step and return its TD error; NaN if a row is invalid, or if `steps` does not make the step.
+        """Make one step and return its TD error; NaN if a row is invalid or `steps` refuses the step.
 
         row  (7,) scratch for the columns of `steps`
         """
