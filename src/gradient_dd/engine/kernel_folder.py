@@ -4,7 +4,7 @@
     GRADIENT_DD_CACHE=off              store nothing
 
 Kernels are machine code. So the folder must belong to the user, nobody else may have access to it, and no other user
-may be able to replace it; it is created with these permissions, and rejected without them. If no folder is usable,
+may be able to replace it; a new folder gets these permissions; without them, a folder is refused. If none is usable,
 every process compiles its kernels, and one warning gives the reason. Every entry contains its key and a checksum: a
 damaged or foreign entry is ignored, and the kernel is compiled again. Entries are written to a temporary file and then
 moved, so no process reads half an entry. Beyond `LIMIT`, the least recently used entries are removed.

@@ -229,7 +229,7 @@ class LaneRun:
             whole_number("'steps'", steps)
         stop = None if steps is None else self.steps + steps
         while not self.done and self.steps != stop:
-            piece = min(CHUNK, max(FIRST_PIECE, self.steps))  # short at first: most diverging lanes diverge early
+            piece = min(CHUNK, max(FIRST_PIECE, self.steps))  # short at first, because lanes diverge early
             self._advance_piece(piece if stop is None else min(piece, stop - self.steps))
 
     def _advance_piece(self, length: int) -> None:
@@ -328,7 +328,7 @@ def run_lanes(
 
 
 def shared_out(settings: Sequence[Setting], shares: int) -> list[list[int]]:
-    """Divide settings into at most `shares` lists of indices; settings of one rule stay together."""
+    """Divide settings, sorted by rule, into `shares` lists of indices, or fewer if there are few settings."""
     order = sorted(range(len(settings)), key=lambda place: (settings[place].rule.name, settings[place].rho_mode))
     dealt = np.array_split(np.array(order), min(shares, -(-len(order) // MOST_LANES)))
     return [sorted(share.tolist()) for share in dealt]

@@ -15,7 +15,7 @@ from gradient_dd.learners import Setting
 
 PARTS = 4  # numbers in memory per feature
 W, ETA, CHANGE, OLD = range(PARTS)  # w, η / scale, w − w_prev, and space for the previous w − w_prev
-CHANGED, HALF, DENSE = range(3)  # places in `counts`: entries of `changed`; current half and density of the traces
+CHANGED, HALF, DENSE = range(3)  # places in `counts`: length of `changed`; current half and density of the traces
 EVERYWHERE = -1  # in place of a number of changed features: w may have changed at any feature
 LIMIT = 1e150  # a weight that moves further in one step has diverged; the square of the limit is still finite
 SCALE_RANGE = (1e-150, 1e150)  # range of the common scale of η; outside it, the scale is multiplied into η
@@ -149,7 +149,7 @@ class SingleMemory:
     def _tie(self) -> None:
         """Set the arguments that all kernel calls share."""
         self.state = (self.parts, self.scale, self.counts, self.changed, *self.traces)
-        self.row, self.kernels = np.empty(7), dict[bool, Any]()  # the kernel for single steps
+        self.row, self.kernels = np.empty(7), dict[bool, Any]()  # scratch and kernels for single steps
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to copy or pickle, which contains every array once."""

@@ -4,7 +4,7 @@ An outcome is a row of the task's table, so it determines state, action, next st
 episode ended. The column depends only on seed, task dynamics, sampling and run, not on learners or piece lengths.
 
 Every step uses exactly one random word. The word selects an outcome of the state just entered or, after the end of an
-episode, from the first outcomes of a new episode, including the start distribution. With sampling="iid", every step
+episode, one of a new episode's first outcomes, drawn with its start state. With sampling="iid", every step
 draws from d(s) μ(a|s) P(s'|s,a), as the paper's theorem assumes (A1); an episode ends, as along a trajectory, with a
 transition into a terminal state. Probabilities are exact to 2⁻³², and rounded up if they would vanish.
 """

@@ -10,7 +10,7 @@ The argument names of `step` select its inputs, and `moves` names its outputs:
         ...
         return w_x, w_next, eta_x                              # in the order of `moves`
 
-`expected` states the mean of the same update with the matrices of the equations, and tests compare `step` with it:
+`expected` states the mean of the same update with the matrices of the equations, and tests compare both functions:
 
     def expected(alpha, beta, A, b, C, w, eta):                # any TERMS, any of its own parameters
         return alpha * (A.T @ eta), beta * (b - A @ w - C @ eta)
@@ -334,7 +334,7 @@ class Rule:
         return Path(getattr(modules.get(self.module), "__file__", None) or "")
 
     def check_known(self, reader: str, signals: Collection[str], moves: Collection[str]) -> None:
-        """Raise unless `reader` supplies every signal that the rule takes and applies its every move."""
+        """Raise unless `reader` supplies every signal that the rule takes and applies all its moves."""
         for kind, asked, known in (("signal", self.arguments, signals), ("move", self.moves, moves)):
             for name in asked:
                 if name not in known and name not in self.defaults:

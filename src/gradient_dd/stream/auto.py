@@ -2,7 +2,7 @@
 
 With up to 250 features it solves the TD equations by LSTD and uses as much of the solution as the data support. With
 more it runs TD and GTD2 at several step sizes in parallel ("rungs"), and solves the same equations for the best mixture
-of their averages. Sums: `engine/auto.py`; solution: `stream/shrinkage.py`; trial: docs/evidence/auto-learner.md.
+of the rungs' averages. Sums: `engine/auto.py`; solution: `stream/shrinkage.py`; trial: docs/evidence/auto-learner.md.
 """
 
 from os import PathLike
@@ -36,8 +36,8 @@ class AutoLearner(Saved):
     """Online learner that needs no choice of a rule or a step size.
 
     n_features  length of the feature vectors
-    alpha       initial step size. For least squares, the ridge is 1/alpha for a feature of mean size; by default, it is
-                a tenth of a transition. For rungs, alpha is the unit of step sizes; default: 0.3 over the mean of
+    alpha       initial step size. For least squares, the ridge is 1/alpha for a feature of mean size; default: a ridge
+                of 0.1 transitions. For rungs, alpha is the unit of step sizes; default: 0.3 over the mean of
                 max(1, ρ) ‖x‖²
     quadratic   True: store 2p² numbers and solve for all weights. False: mix rungs. Default: True up to 250 features
     initial_w   (n_features,) or a number; default 0

@@ -138,7 +138,7 @@ class AskedQuestions:
     """Several questions and the parts that they share.
 
     signal  (questions,) the number of each question's cumulant among the distinct cumulants
-    group   (questions,) the number of its (discount, target, interest);  view  (groups,) the number of its interest
+    group   (questions,) the number of its (discount, target, interest);  view  (groups,) the number of that interest
     """
 
     def __init__(self, questions: Sequence[Question]) -> None:

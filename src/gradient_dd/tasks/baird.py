@@ -27,7 +27,7 @@ from gradient_dd.tasks.validation import check_size
 def baird(n_states: int = 7, ratios: str = "standard", start_seed: int | None = None) -> Task:
     """Make Baird's counterexample with N = n_states, 3 or more; `ratios` is "standard" or "paper".
 
-    If `start_seed` is given, it draws the initial weights.
+    If `start_seed` is given, the initial weights are drawn at random with this seed.
     """
     N = whole_number("'n_states'", n_states, at_least=3)
     one_of("'ratios'", ratios, ("standard", "paper"))

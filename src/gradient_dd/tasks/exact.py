@@ -54,7 +54,7 @@ def true_values(P: Matrix, r: Array, discount: Array) -> Array:
 def expected_steps(P: Matrix, discount: Array | float = 1.0) -> Array:
     """Return (I − P Γ)⁻¹ 1, shape (n,): the expected discounted number of steps from each state to the end.
 
-    Twice the largest entry is an upper bound of the condition number of the equations for V.
+    Twice the largest entry is an upper bound on the condition number of the equations for V.
     """
     n = P.shape[0]
     return true_values(P, np.ones(n), np.broadcast_to(discount, n))

@@ -90,7 +90,7 @@ def from_gymnasium(
 
 
 def read_rows(entries: Any) -> tuple[list[Row], int, int]:
-    """Return the possible outcomes and the numbers of states and actions; a done outcome enters the added terminal."""
+    """Return the possible outcomes and the numbers of states and actions; a done outcome enters the extra terminal."""
     rows: list[Row] = []
     what = "The table of the environment"
     try:

@@ -102,7 +102,7 @@ def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.nd
 
 
 def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarray:
-    """Return the distribution of initial states: the given one, one state, or uniform over non-terminals."""
+    """Return the distribution of initial states: the given distribution, one state, or uniform over non-terminals."""
     if start is None:
         return ~terminal / max(1, (~terminal).sum())
     array = table(task, "start", start)

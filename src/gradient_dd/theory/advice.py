@@ -9,7 +9,7 @@ The search tries settings of several learners within one budget:
     judge    the best point of each learner that can still win, on separate runs, which give the predicted errors
 
 Above some alpha a few runs diverge, too few to occur in every pilot. The judge therefore also runs each point with a
-larger and a smaller alpha. It takes the smaller alpha if the larger alpha has a much larger error, at little cost.
+larger and a smaller alpha. It takes the smaller alpha if that costs little and the larger alpha has a far larger error.
 
 All points of a stage use the same runs, and no two stages share a run. The budget counts estimated core-seconds
 instead of measured time, so the same call gives the same advice on every machine. A horizon that is too long for the

@@ -8,7 +8,7 @@ eigenvalues of T,
 
 If T is defective (tabular TD with alpha = 1), no solver gives more than two or three digits. If the features are
 linearly dependent (Baird: p = N + 1 weights for N states), w moves only in the row space of X. The rest of w is
-constant and does not affect the values. This part is omitted, so its eigenvalues of 1 do not count.
+constant, does not affect the values, and is omitted, so its eigenvalues of 1 do not count.
 
 A rate may be 1e-8 or less, so it is never computed as 1 minus a number: g = q − 1 are the eigenvalues of T − I, and
 1 − |q| = −(2 Re g + |g|²)/(1 + |q|).

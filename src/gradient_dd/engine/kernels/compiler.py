@@ -10,8 +10,8 @@ other compiled code of the process does not change. Results are bit-identical at
 checks. `barrier` ends the promise after a step, because the row of x' is the row of x in the next step.
 
 Weights that decay towards zero become subnormal numbers, on which each operation is slow and delays all lanes of its
-vector. So the processor treats subnormal numbers as zero while kernels run (`subnormals_flushed`). Only results below
-2.3e-308 change.
+vector. So the processor treats subnormal numbers as zero while kernels run (`subnormals_flushed`). Only results that
+involve numbers below 2.3e-308 change.
 
 Compiled code is stored on disk under a key of everything it depends on: the bytecode of the rule and the numbers it
 reads (`rules.describe_kernel`), the contents of all files of the engine, the versions of Python, Numba, llvmlite and

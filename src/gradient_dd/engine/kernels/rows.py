@@ -10,8 +10,8 @@ non-zeros:
 
     ‖Xw − V‖²_D  =  ‖R (w − w̃)‖² + ‖Xw̃ − V‖²_D,    where w̃ is the D-projection of V.
 
-Both forms are exact identities and sums of squares. The second is used only if C is conditioned well enough for it to
-be accurate in floating point. The 396 states of the Boyan chain with p = 100 become 100 rows of two non-zeros.
+Both forms are exact identities and sums of squares. The second form is used only if C is so well conditioned that
+it is accurate in floating point. The 396 states of the Boyan chain with p = 100 become 100 rows of two non-zeros.
 """
 
 from collections import namedtuple
