@@ -21,7 +21,7 @@ from tempfile import NamedTemporaryFile
 from time import time
 
 VARIABLE = "GRADIENT_DD_CACHE"
-LIMIT = 256 * 2**20  # bytes
+LIMIT = 256 * 2**20  # maximum size in bytes
 SUFFIX, UNFINISHED = ".kernel", ".unfinished"
 NETWORKS = "networks"  # the subfolder in which JAX stores compiled networks, in its own format
 ABANDONED = 3600.0  # age in seconds at which an unfinished file counts as abandoned
@@ -60,7 +60,7 @@ def usable_folder(make: bool = False) -> Path | None:
         if make:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         facts, above = place.stat(), [parent.stat() for parent in place.resolve().parents]
-    except FileNotFoundError:  # nothing has been stored yet
+    except FileNotFoundError:  # no kernel has been stored yet
         return None
     except (OSError, RuntimeError) as error:
         refuse(f"the folder {place} cannot be used ({error}). Set {VARIABLE} to another folder, or to off.")

@@ -207,7 +207,7 @@ def column(batch: Batch, value: Any, what: str, rule: str = "") -> Array:
 
 
 def called(function: Callable[..., Any], batch: Batch, what: str) -> Any:
-    """Return the result of a user's function; an error in it becomes one sentence."""
+    """Return the result of a user's function; an error in the function becomes one sentence."""
     try:
         wanted = signature(function).parameters.values()
         places = sum(one.default is one.empty and one.kind in (0, 1) for one in wanted)

@@ -246,7 +246,7 @@ class Questions(Saved):
         returns         the number of complete returns
         return_error    the root of the mean squared difference of predictions and returns; NaN without returns
         explained       the share of the variance of the returns that the predictions explain; NaN without variance
-        diverged        the update at which the question stopped, 0 if it did not
+        diverged        the update at which the question stopped, 0 if it did not stop
 
         `by` is the column to sort by. Questions that stopped come last.
         """

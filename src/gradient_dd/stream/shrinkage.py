@@ -13,7 +13,7 @@ known noise level this is the James-Stein estimator):
 
     maximise   − Σ log(noise (1 + s_i)) − Σ g_i² / (noise (1 + s_i))
 
-The noise depends on v. With d = z − γz', S = E[ρ² d dᵀ] and e = E[ρ² δ₀ d] it is
+The noise depends on v. With d = z − γz', S = E[ρ² d dᵀ] and e = E[ρ² δ₀ d] it follows from
 
     E[ρ² δ²] = E[ρ² δ₀²] − 2 e·v + vᵀ S v
 

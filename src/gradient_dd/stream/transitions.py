@@ -288,7 +288,7 @@ def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> 
 
 
 def flags(name: str, value: Any, n: int) -> Booleans:
-    """Return (n,) booleans from one boolean, or from one boolean for each transition; 0 and 1 are booleans too."""
+    """Return (n,) booleans from one boolean, or from one boolean for each transition; 0 and 1 count as booleans."""
     if value is False:  # the usual case
         return np.zeros(n, bool)
     array = column(name, value, n)

@@ -95,7 +95,7 @@ def trace_moments(
 ) -> tuple[Array, Array]:
     """Return A = XᵀD K (I − PΓ) X and b = XᵀD K r with K = (I − λ PΓ)⁻¹.
 
-    These are E[z (x − γx')ᵀ] and E[r z] for z ← ρ (γ λ z + x). `emphasis` (n,) replaces d if the trace adds M x.
+    These are E[z (x − γx')ᵀ] and E[r z] for z ← ρ (γ λ z + x). If the trace adds M x, `emphasis` (n,) replaces d.
     """
     ahead = sp.csr_matrix(P) @ sp.diags(discount)
     identity, weight = sp.identity(len(d)), d if emphasis is None else emphasis

@@ -22,7 +22,7 @@ from gradient_dd.theory.dynamics import MeanOperator, checked
 from gradient_dd.theory.stability import Complex, in_row_space, rate
 
 FAR = 2.0**40  # the step at which the decay of a schedule is measured
-NEAR = 1000  # number of initial factors checked
+NEAR = 1000  # number of initial factors that are checked
 
 
 class Assumption(NamedTuple):

@@ -59,8 +59,8 @@ SPAN = (1e-5, 1e4)  # bounds of the scan for the largest stable alpha, in units 
 PER_DECADE = 8  # step sizes of the scan
 PRECISION = 5e-7  # relative precision of the largest stable alpha
 EDGE_PRECISION = 1e-3  # relative precision of an edge of a `RatePlane`
-MOST_UNKNOWNS = 5_000  # of the second moments; each alpha then takes up to a second
-MOST_ENTRIES = 8_000_000  # of T; a scan of step sizes then takes about a minute
+MOST_UNKNOWNS = 5_000  # maximum number of second moments; each alpha then takes up to a second
+MOST_ENTRIES = 8_000_000  # maximum number of entries of T; a scan of step sizes then takes about a minute
 LEAST, MOST = 1e-6, 1e6  # bounds of the search for `Limits`, in units of one over the largest drift
 LIMIT_STEP, LIMIT_PRECISION = 1.5, 0.01  # step and relative precision of that search
 

@@ -94,7 +94,7 @@ def named(function: Any, made_of: str) -> Any:
 def keep(function: Callable[..., Any], made_of: str | None, **options: Any) -> Any:
     """Return a function that its first call compiles, or reads from disk unless `made_of` is None."""
     function = function if made_of is None else named(function, made_of)
-    options |= {"no_cfunc_wrapper": True}  # only Python calls it
+    options |= {"no_cfunc_wrapper": True}  # only Python calls this function
     dispatcher = numba.njit(**options)(function)
     if made_of is not None and ENGINE_CONTENTS is not None:
         dispatcher._cache = KeptCode(f"{made_of} {WANTED_BITS}")

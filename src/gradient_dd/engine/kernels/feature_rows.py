@@ -18,8 +18,8 @@ from gradient_dd.engine.single import CHANGE, ETA, IN_ORDER, MOST_SORTED, OUTSID
 from gradient_dd.learners import Rule
 
 SIZE_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a double except its sign
-CHUNK = np.uintp(256)  # rows checked at a time, while they are in the cache
-BLOCK = np.uintp(32)  # rows sorted together
+CHUNK = np.uintp(256)  # number of rows checked at a time, while these rows are in the cache
+BLOCK = np.uintp(32)  # number of rows sorted together
 NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned indices need no check for negative values
 
 

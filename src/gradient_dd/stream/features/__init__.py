@@ -80,7 +80,7 @@ def map_of(features: Any, first: Any, states: Callable[[], Array]) -> tuple[Feat
     """Return the feature map that a user names or passes, and a sentence about it.
 
     raw        the observations as they are            table      one weight for each distinct state
-    standard   scaled, and a constant                  quadratic  the same, with squares and products
+    standard   scaled observations and a constant      quadratic  the same, with squares and products
     tiles, fourier, radial, polynomial   over the range of the first observations
 
     `first` has the first observations (n, d); `states` returns all distinct observations.

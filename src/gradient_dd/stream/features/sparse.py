@@ -160,7 +160,7 @@ class Table(Features):
 
 
 class Categories(Wrapped):
-    """A map for text columns: each text becomes its place in `words`, and another map gives the features.
+    """A map for text columns: each text becomes its place in `words`, and another map computes the features.
 
     words     the texts of each column, in order; None for a column of numbers
     features  the other map; its input has one number per column or, with `spread`, text columns one-hot encoded

@@ -258,7 +258,7 @@ def plain(name: Any) -> Any:
 
 
 def distinct(cells: Any) -> tuple[list[Any], Any]:
-    """Return the distinct cells of a column of objects, and the place of each cell among them."""
+    """Return the distinct cells of a column of objects, and the place of each cell among the distinct cells."""
     place: dict[Any, int] = {}
     try:
         where = np.array([place.setdefault(plain(cell), len(place)) for cell in cells], np.int64)

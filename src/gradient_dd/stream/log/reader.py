@@ -63,7 +63,7 @@ class LogReader:
         self._first = [0, *itertools.accumulate(self.sizes)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state that a worker needs; the files of a part are sent with the part and opened again."""
+        """Return the state that a worker needs; the files of a part are sent with the part and opened by the worker."""
         return self.__dict__ | {"last": ReadCounts(), "source": None, "files": {}}
 
     @property

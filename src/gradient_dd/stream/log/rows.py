@@ -97,7 +97,7 @@ class ReadCounts:
     rows     number of rows read;  skipped  the first bad rows and their columns;  n_skipped  number of bad rows
     dropped  rewards of rows whose next observation is unknown;  used  rewards of all other rows
     ends_inside, first_inside  number of rows after which an ended episode continues, and the first such row
-    names    names of episodes; not added up
+    names    names of episodes, which a sum of counts omits
     """
 
     rows: int = 0
