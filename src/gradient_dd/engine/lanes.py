@@ -124,7 +124,7 @@ class Block:
         self.seconds += perf_counter() - begin
 
     def _leave_behind(self, gone: NDArray[np.bool_]) -> None:
-        """Drop the lanes that are `gone`: copy the others, padded to whole strips with copies of the last lane."""
+        """Drop the `gone` lanes: copy the other lanes, padded to whole strips with copies of the last lane."""
         self.unpack()
         self.places = self.places[~gone]
         if len(self.places):
@@ -349,7 +349,7 @@ def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> Lane
 
 
 def check_settings(settings: Iterable[Setting]) -> list[Setting]:
-    """Return the settings as a list; raise if there are none, or if anything else is among them."""
+    """Return the settings as a list; raise if there are none, or if an element is not a setting."""
     try:
         chosen = list(settings)
     except TypeError:  # not iterable

@@ -78,7 +78,7 @@ class JoinedRow(NamedTuple):
 
 
 class LaneTraces(NamedTuple):
-    """Traces: `values` (traces, p, columns), `listed` (traces, p) features where any is not zero, and their `counts`.
+    """Traces: `values` (traces, p, columns), `listed` (traces, p) features with a nonzero value, and their `counts`.
 
     before   (columns, 4) discount, ratio, pi and mu of the previous transition
     numbers  (traces, columns, most) numbers that traces remember

@@ -178,7 +178,7 @@ def make_trace_passes(shared: bool) -> Any:
 
     @numba.njit(**INNER)
     def sum_along(memory, part, traces, which, begin, into):
-        """Fill `into` (slots,) with the product of each lane's trace and a part of it, summed from left to right."""
+        """Fill `into` (slots,) with the product of each lane's trace and a part of the lane, from left to right."""
         use_widest_vectors()
         values, listed = traces.values[which], traces.listed[which]
         into[:] = 0.0

@@ -187,7 +187,7 @@ def check_scales(eta, fields, B, step):
 
 @numba.njit(**INNER)
 def rescale(eta, fields, B, after_tiny):
-    """Multiply the scale of η into η in every lane where it has become tiny or huge, which is rare."""
+    """Multiply the scale of η into η in every lane where the scale has become tiny or huge, which is rare."""
     use_widest_vectors()
     scales = np.uintp(fields.size) - STRIDE
     for lane in range(B):
@@ -197,7 +197,7 @@ def rescale(eta, fields, B, after_tiny):
 
 @numba.njit(**INLINE)
 def multiply_in(eta, fields, B, scales, lane, after_tiny):
-    """Multiply the scale of one lane into its η. The next scale is `after_tiny`, or 1 after a huge one."""
+    """Multiply the scale of one lane into its η. The next scale is `after_tiny`, or 1 after a huge scale."""
     use_widest_vectors()
     scale = fields[scales + lane]
     left = after_tiny if abs(scale) < 1.0 else 1.0

@@ -124,7 +124,7 @@ def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, 
 
     @numba.njit(**INLINE)
     def list_places(changed, count, rows, t):
-        """Add the features of a row to a list; return its length, or EVERYWHERE."""
+        """Add the features of a row to a list; return the length of the list, or EVERYWHERE."""
         begin, end = span(rows, t)
         for j in range(begin, begin if dense else end):
             if rows.values[j] != 0.0:

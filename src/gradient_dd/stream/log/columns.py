@@ -6,8 +6,8 @@ action, reward, discount, terminated, truncated, done, episode
 rho           importance ratios; or propensities of the action taken: target_probability, behaviour_probability
 
 Each named action has a number: whole numbers from 0 on keep their value, and other names are numbered in sorted order.
-The features of a named action are one-hot. The features of a measured action, such as a force, are 1 and, for each of
-its columns, a and a².
+The features of a named action are one-hot. The features of a measured action, such as a force, are 1 and, for the value
+a of each of its columns, a and a².
 """
 
 import re
