@@ -92,7 +92,7 @@ class LaneTraces(NamedTuple):
 
 
 class LastStep(NamedTuple):
-    """The last step of each view: rows (views, p, 2) of x and x', `counts` of `places`; moved (3, slots) of w."""
+    """The last step of each view: rows (views, p, 2) of x and x', `counts` of `places`; moved (3, slots): w's moves."""
 
     rows: Array
     places: Integers

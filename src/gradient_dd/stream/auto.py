@@ -194,7 +194,7 @@ class AutoLearner(Saved):
         numbers[AT.stop] = min(numbers[AT.next], numbers[AT.window_begin] + WINDOW)
 
     def _means(self) -> EquationMeans:
-        """Return the terms of the equations. Weights 1, …, n give a mean the noise of 3n/4 equal weights."""
+        """Return the terms of the equations. A mean with weights 1, …, n is as noisy as an equal mean of 3n/4 terms."""
         _, A, S, (b, c, _, _, e), numbers, _ = self._state
         weights, t = numbers[AT.weights], float(0.75 * numbers[AT.age])
         events = numbers[AT.squares] ** 2 / numbers[AT.fourths] if numbers[AT.fourths] > 0 else 0.0

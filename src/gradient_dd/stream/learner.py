@@ -124,7 +124,7 @@ class Learner(Saved):
         return self._memory.scale[0] * self._memory.parts[:, ETA]
 
     def predict(self, x: Any = None, *, observation: Any = None, observations: Any = None) -> Any:
-        """Return x·w: a number for one feature vector, (n,) for n rows in any form that `update_many` takes.
+        """Return the predictions x·w: a number for one feature vector, (n,) for n rows as `update_many` takes them.
 
         A learner with a feature map also accepts one observation or n observations instead of x.
         """

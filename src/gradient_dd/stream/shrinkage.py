@@ -1,8 +1,8 @@
 """LSTD with empirical-Bayes shrinkage: the solution of the TD equations, as far as the data support it.
 
-The equations are A v = b, with A = E[ρ z (z − γz')ᵀ] and b = E[ρ δ₀ z] as means over t transitions. v is the
-correction to the initial weights, whose TD error is δ₀. LSTD solves the equations with a small ridge, in units in which
-every feature has mean square c_i = 1. The solution is noisy, so only a share k_i of direction i is added.
+The equations are A v = b, with A = E[ρ z (z − γz')ᵀ] and b = E[ρ δ₀ z] as means over t transitions. v is the correction
+to the initial weights, whose TD error is δ₀. LSTD solves the equations with a small ridge, in units in which every
+feature has mean square c_i = 1. The solution is noisy, so only a share k_i of its part along direction i is added.
 
 At the TD fixed point v*, the mean b − A v* = E[ρ δ z] is noise with variance E[ρ² δ²] / t in these units. The residual
 of the solution, b − A v, also counts as noise. Let A = Σ σ_i u_i w_iᵀ be the singular value decomposition, so that

@@ -32,7 +32,7 @@ class TraceState(NamedTuple):
         return TraceState(vectors, memory, now if now.discount else START)
 
     def arrays(self, p: int) -> dict[str, Array]:
-        """Return plain arrays for a file; without traces there are none."""
+        """Return the traces as plain arrays for a file; a learner without traces has none."""
         state = {"before": np.array(self.before)} if self.vectors else {}
         for name, vector in self.vectors.items():
             state[f"trace_{name}"] = dense_vector(vector, p).values

@@ -82,7 +82,7 @@ class Known(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The shape that a kernel is compiled for: k rows of x, `width` in all, one-hot or not, both types of outcomes."""
+    """The shape of a kernel: k rows of x, `width` rows in all, one-hot or not, known numbers of both outcome types."""
 
     k: int
     width: int

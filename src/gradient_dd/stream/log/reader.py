@@ -20,7 +20,7 @@ SMALL = 1_000_000  # rows of a folder up to which its files are one part
 
 
 class LogReader:
-    """A log that can be read repeatedly. `last` has the counts of the last pass, `seconds` the time spent reading.
+    """A log that can be read repeatedly; `last` has the counts of the last pass, `seconds` the total reading time.
 
     log, columns, discount, skip_bad_rows   as for `evaluate_log`
     actions   whether rows have the actions taken and their probabilities, instead of ratios
