@@ -28,7 +28,7 @@ with extra("neural"):
 
 
 def policy(q: Any, epsilon: Any) -> Any:
-    """Return the ε-greedy probabilities of actions, of the shape of q (…, actions); tied best actions are equal."""
+    """Return ε-greedy probabilities in the shape of q (…, actions); tied best actions are equally likely."""
     best = q == q.max(axis=-1, keepdims=True)
     greedy = best / best.sum(axis=-1, keepdims=True)
     return (1 - epsilon) * greedy + epsilon / q.shape[-1]

@@ -27,8 +27,8 @@ the directions j with a smaller standard error. If ℓ_i > 0, k_i is at most
 
 so that a direction with a large standard error is added only to the extent that it is significant.
 
-Noise from few large events differs between features, so the estimate of the noise has a factor. With few data, or if A
-is zero, nothing is added and the weights keep their initial values. With many data the solution is LSTD's.
+Noise from few large events differs between features, so the noise estimate is multiplied by a factor. With few data, or
+if A is zero, nothing is added and the weights keep their initial values. With many data the solution is LSTD's.
 """
 
 from typing import NamedTuple

@@ -49,7 +49,7 @@ def pairs_order(indices, width, p):
         end = min(size, begin + CHUNK * step)
         for j in range(begin, end):
             index = np.int64(indices[j])
-            outside |= index | (last - index)  # one negative number makes the result negative, and it stays so
+            outside |= index | (last - index)  # once a number is negative, `outside` stays negative
         for j in range(begin + ONE, end):
             falls += indices[j] <= indices[j - ONE]
         for j in range(begin + step, end, step):  # indices may fall from one row to the next

@@ -115,7 +115,7 @@ def joint_rule(parts: Parts) -> JointRule:
 def can_join(rule: Rule) -> bool:
     """Return whether lanes of a rule may join lanes of other rules.
 
-    Natural rules may not: each has its own metric. A shrink of η that is not steady would make all lanes divide.
+    Natural rules may not join: each has its metric. A shrink of η that is not steady would make all lanes divide.
     """
     return rule.is_plain and not rule.natural and ("eta_eta" not in rule.moves or has_steady_shrink(rule))
 

@@ -65,7 +65,7 @@ def checked_map(features: Any, p: int) -> Features | None:
 
 
 def mapped(features: Features | None, name: str, observations: Any, observation: Any = None) -> Any:
-    """Return the features of `observations` or of one `observation`, or raise; the caller calls the former `name`."""
+    """Return the features of `observations` or of one `observation`; an error calls the observations `name`."""
     if features is None:
         hint = "Or pass features=... when you create the learner."
         raise bad_request("'x'", "be given if there is no feature map", Unquoted("None"), hint)

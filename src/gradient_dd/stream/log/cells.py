@@ -20,7 +20,7 @@ MISSING = (  # texts of missing cells
 )
 NO_NAMES = ("true", "false", "inf", "infinity")  # texts that are flags or numbers in other formats
 EXACT = 2**53  # floats above this skip whole numbers, so two episodes may share a number
-FLOAT = re.compile(r"[+-]?\d+(\.\d*(e[+-]?\d+)?|e[+-]\d+)", re.IGNORECASE)  # a float in the form that programs write
+FLOAT = re.compile(r"[+-]?\d+(\.\d*(e[+-]?\d+)?|e[+-]\d+)", re.IGNORECASE)  # floats in the notation of programs
 NAME = "be a whole number or the name of an episode"
 PLAIN = "biuf"  # types of NumPy arrays that hold real numbers
 CELLS = "OUT"  # types of NumPy arrays whose cells are checked one by one: objects and text

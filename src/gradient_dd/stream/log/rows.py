@@ -343,7 +343,7 @@ class RowReader:
             here, waiting = rows.part(slice(0, -1)), [rows.part(slice(-1, None))]
             ended = here.discount == 0
             follows = (np.diff(rows.episode) == 0) & (np.diff(rows.row) == 1)
-            here.cut = here.cut | (follows & rows.cut[1:])  # a cut row is no transition, so the row before ends
+            here.cut = here.cut | (follows & rows.cut[1:])  # a cut row is no transition: the episode ends before it
             here.following = np.where(ended[:, None], 0.0, rows.observation[1:])
             self.counts.dropped.add(here.reward[~(ended | follows)])
             yield here.part(ended | follows)
