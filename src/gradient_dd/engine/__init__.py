@@ -1,1 +1,1 @@
-"""The engines: `reference` is simple and slow, `lanes` is fast; tests require them to give equal results."""
+"""The engines: `reference` is simple and slow, `lanes` is fast; tests require both to give equal results."""

@@ -1,6 +1,6 @@
 """The state of `AutoLearner`: sums over transitions, from which it solves the TD equations.
 
-With δ₀ the TD error of the initial weights, z and z' the features of both states, and d = z − γz', the sums are
+If δ₀ is the TD error of the initial weights, z and z' are the features of both states, and d = z − γz', the sums are
 
     A = Σ ρ z dᵀ    b = Σ ρ δ₀ z    c = Σ z²    S = Σ ρ² d dᵀ    e = Σ ρ² δ₀ d    Σ ρ² δ₀²
 
@@ -11,7 +11,7 @@ Least squares: z is x, so a step costs O(non-zeros²). Rungs, for many features:
 sizes and GTD2 at one step size run in parallel, and z_k is x times the average weights of rung k, relative to the
 initial weights. Averages exclude the current step, so no rung is evaluated on a transition that it has learnt from.
 
-Averaging costs O(non-zeros) per step: with weight s for w_s the average is w − u / (t(t + 1)/2), where u is the sum of
+Averaging costs O(non-zeros) per step: if w_s has weight s, the average is w − u / (t(t + 1)/2), where u is the sum of
 all changes of w, each times the sum of the earlier weights s.
 """
 
@@ -22,18 +22,18 @@ import numpy as np
 from gradient_dd.arrays import Array
 from gradient_dd.engine.single import aligned
 
-# Step sizes in multiples of the unit: two rungs of TD, one of GTD2. The numbers of a feature fill one cache line.
+# Step sizes in multiples of the unit: two rungs run TD, one runs GTD2. The numbers of a feature fill one cache line.
 MULTIPLES = np.array([1.5, 0.25, 0.4])
 RUNGS, FIRST_GTD2 = len(MULTIPLES), 2
 UNIT = 0.3  # unit of step sizes times the mean of max(1, ρ) ‖x‖², if no alpha is given
-ZETA = 0.25  # β/α of GTD2, which tolerates a larger α than TD and then needs a slow η
+ZETA = 0.25  # β/α of GTD2: it tolerates a larger α than TD, but η must then change slowly
 BURST, BLOCK = 16.0, 50  # a rung has diverged if its squared TD errors in a block exceed BURST × the initial ones
 SLOWER = 0.25  # factor of a rung's step size when it restarts
-CLIP = 5.0  # limit of |ρδ| in a window, in means since the last reset: one large reward is no change
+CLIP = 5.0  # limit of |ρδ| in a window over its mean since the last reset: one large reward is no change
 AHEAD = 6  # number of rows by which memory of sparse features is prefetched
 FAR = 1e60  # largest number to learn from, so that squares and their sums stay finite
 
-# Memory columns of a feature: its initial weight; each rung's difference of w from it, and u; η of GTD2.
+# Memory columns of a feature: its initial weight; for each rung w minus that weight, then u; η of GTD2.
 FIRST, D, U, ETA = 0, 1, 1 + RUNGS, 1 + 2 * RUNGS
 COLUMNS = ETA + 1
 
@@ -54,13 +54,13 @@ class NumberPlaces(NamedTuple):
     fourths: int  # Σ (ρδ₀)⁴
     block_end: int  # age at which the block of rungs ends
     first_block: int  # Σ (ρδ₀)² in that block
-    first: int  # Σ ρ²δ₀² with these weights
+    first: int  # Σ ρ²δ₀² with the weights of A
     errors: int  # Σ |ρδ| of predictions
     window_begin: int  # age at which the window began
-    window_squares: int  # Σ (ρδ)² in it, clipped
+    window_squares: int  # Σ (ρδ)² in the window, clipped
     windows: int  # number of finished windows
-    windows_sum: int  # sum of their Σ (ρδ)²
-    windows_squares: int  # sum of the squares of these
+    windows_sum: int  # sum of Σ (ρδ)² over these windows
+    windows_squares: int  # sum of (Σ (ρδ)²)² over these windows
 
 
 AT = NumberPlaces(*range(len(NumberPlaces._fields)))
@@ -70,7 +70,7 @@ class AutoState(NamedTuple):
     """The state of an `AutoLearner`, which changes in place.
 
     memory   for rungs (p, COLUMNS); for least squares (p, 1), the initial weights
-    A, S     (k, k) the sums; k is p, or the number of rungs
+    A, S     (k, k) the sums A and S; k is p, or the number of rungs
     vectors  (5, k) the sums b and c, the last solution v, Σ ρδz of the current window, and the sum e
     numbers  (20,) see NumberPlaces
     rungs    (2, rungs) step sizes in multiples of the unit, and Σ (ρδ)² of the current block; (2, 0) for least squares
@@ -115,7 +115,7 @@ class AutoState(NamedTuple):
     def advance(self, alpha: float, x: Any, x_next: Any, columns: tuple[Array, ...], deltas: Array, begin: int) -> int:
         """Learn from rows, starting at `begin`, until the age reaches `stop`, and return their number.
 
-        A number beyond FAR also stops it.
+        Learning also stops at a number beyond FAR.
 
         alpha      the unit of step sizes; 0 derives it from the data
         x, x_next  in the order of `FeatureRows`

@@ -84,7 +84,7 @@ class Horizon:
 
     @property
     def n_last(self) -> int:
-        """The number of errors that last100 averages; fewer than 100 in a short run."""
+        """The number of errors that last100 averages: 100, or fewer in a short run."""
         return min(LAST, self.points if self.steps is None else self.steps)
 
     def bin_of(self, point: Any) -> Any:

@@ -4,7 +4,7 @@
     GRADIENT_DD_CACHE=off              store nothing
 
 Kernels are machine code. So the folder must belong to the user, nobody else may have access to it, and no other user
-may be able to replace it; it is created with these permissions, and rejected without them. If no folder is usable,
+may be able to replace it; a new folder gets these permissions; without them, a folder is refused. If none is usable,
 every process compiles its kernels, and one warning gives the reason. Every entry contains its key and a checksum: a
 damaged or foreign entry is ignored, and the kernel is compiled again. Entries are written to a temporary file and then
 moved, so no process reads half an entry. Beyond `LIMIT`, the least recently used entries are removed.
@@ -21,7 +21,7 @@ from tempfile import NamedTemporaryFile
 from time import time
 
 VARIABLE = "GRADIENT_DD_CACHE"
-LIMIT = 256 * 2**20  # bytes
+LIMIT = 256 * 2**20  # maximum size in bytes
 SUFFIX, UNFINISHED = ".kernel", ".unfinished"
 NETWORKS = "networks"  # the subfolder in which JAX stores compiled networks, in its own format
 ABANDONED = 3600.0  # age in seconds at which an unfinished file counts as abandoned
@@ -60,7 +60,7 @@ def usable_folder(make: bool = False) -> Path | None:
         if make:
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
         facts, above = place.stat(), [parent.stat() for parent in place.resolve().parents]
-    except FileNotFoundError:  # nothing has been stored yet
+    except FileNotFoundError:  # no kernel has been stored yet
         return None
     except (OSError, RuntimeError) as error:
         refuse(f"the folder {place} cannot be used ({error}). Set {VARIABLE} to another folder, or to off.")
@@ -90,7 +90,7 @@ def lets_others_replace(facts: os.stat_result) -> bool:
 
 
 def read(key: str) -> bytes | None:
-    """Return the content that is stored under a key; None if there is none, or it cannot be used."""
+    """Return the content that is stored under a key; None if there is no usable content."""
     place = usable_folder()
     if place is None:
         return None
@@ -132,7 +132,7 @@ def write(key: str, content: bytes) -> None:
         try:
             Path(file.name).replace(place / f"{key}{SUFFIX}")
         finally:
-            Path(file.name).unlink(missing_ok=True)  # if it could not be moved
+            Path(file.name).unlink(missing_ok=True)  # if the file could not be moved
         size = 0
         for facts, path in sorted(entries(place), key=lambda entry: -entry[0].st_mtime):
             size += facts.st_size

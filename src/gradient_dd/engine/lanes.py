@@ -124,7 +124,7 @@ class Block:
         self.seconds += perf_counter() - begin
 
     def _leave_behind(self, gone: NDArray[np.bool_]) -> None:
-        """Drop the lanes that are `gone`: copy the others, padded to whole strips with copies of the last lane."""
+        """Drop the `gone` lanes: copy the other lanes, padded to whole strips with copies of the last lane."""
         self.unpack()
         self.places = self.places[~gone]
         if len(self.places):
@@ -189,7 +189,7 @@ class LaneRun:
         self.settings = check_settings(settings)
         self.sampling, self._ends = sampling, task.transitions.ends
         self._sampler = OutcomeSampler(task, seed, run, sampling)
-        self._ahead = self._sampler.take(1)  # outcomes that are drawn but not yet used, at least one
+        self._ahead = self._sampler.take(1)  # outcomes that are drawn but not yet used; never empty
         self.steps = self.episodes = 0
         self.places, self.blocks = self._make_blocks(check)
 
@@ -229,7 +229,7 @@ class LaneRun:
             whole_number("'steps'", steps)
         stop = None if steps is None else self.steps + steps
         while not self.done and self.steps != stop:
-            piece = min(CHUNK, max(FIRST_PIECE, self.steps))  # short at first: most diverging lanes diverge early
+            piece = min(CHUNK, max(FIRST_PIECE, self.steps))  # short at first, because lanes diverge early
             self._advance_piece(piece if stop is None else min(piece, stop - self.steps))
 
     def _advance_piece(self, length: int) -> None:
@@ -328,7 +328,7 @@ def run_lanes(
 
 
 def shared_out(settings: Sequence[Setting], shares: int) -> list[list[int]]:
-    """Divide settings into `shares` lists of indices, equal rules together; few settings make fewer lists."""
+    """Divide settings, sorted by rule, into `shares` lists of indices, or fewer if there are few settings."""
     order = sorted(range(len(settings)), key=lambda place: (settings[place].rule.name, settings[place].rho_mode))
     dealt = np.array_split(np.array(order), min(shares, -(-len(order) // MOST_LANES)))
     return [sorted(share.tolist()) for share in dealt]
@@ -349,7 +349,7 @@ def joined(parts: list[LaneResults], runs: int, shares: list[list[int]]) -> Lane
 
 
 def check_settings(settings: Iterable[Setting]) -> list[Setting]:
-    """Return the settings as a list; raise if there are none, or if anything else is among them."""
+    """Return the settings as a list; raise if there are none, or if an element is not a setting."""
     try:
         chosen = list(settings)
     except TypeError:  # not iterable

@@ -12,17 +12,17 @@ from gradient_dd.learners import PLAIN_SIGNALS, Rule, Setting
 
 MOVES = ("w_x", "w_next", "w_z", "eta_x", "eta_next", "eta_z", "eta_eta")
 TRACE_SIGNALS = ("z_eta", "b_eta")
-QUALITY = (  # numbers per lane
+QUALITY = (  # the numbers of a lane that measure its quality
     *("ahead", "return", "value", "length", "wait"),  # state of the return that the lane follows
     *("count", "error", "mean", "variance", "blame_weight"),
 )
 MEASURED_EVERY = 64  # steps between measurements of δz for the projected error, so that they cost little
-LEFT = 0.01  # fraction of a return's weight: with less still ahead, the return counts as complete
+LEFT = 0.01  # fraction of a return's weight; if less remains ahead, the return counts as complete
 FEWEST = 16  # mean number of lanes per range at which ranges share traces: a cache line in single precision
 
 
 class GroupBounds(NamedTuple):
-    """Bounds for lanes: on the scale of η, a move, a trace entry, and its share of the largest entry."""
+    """Bounds for lanes: on the scale of η, a move, a trace entry, and the entry's share of the largest entry."""
 
     smallest_scale: float
     largest_scale: float
@@ -78,7 +78,7 @@ class JoinedRow(NamedTuple):
 
 
 class LaneTraces(NamedTuple):
-    """Traces: `values` (traces, p, columns), `listed` (traces, p) features where any is not zero, and their `counts`.
+    """Traces: `values` (traces, p, columns), `listed` (traces, p) features with a nonzero value, and their `counts`.
 
     before   (columns, 4) discount, ratio, pi and mu of the previous transition
     numbers  (traces, columns, most) numbers that traces remember
@@ -92,7 +92,7 @@ class LaneTraces(NamedTuple):
 
 
 class LastStep(NamedTuple):
-    """The last step of each view: rows (views, p, 2) of x and x', `counts` of `places`; moved (3, slots) of w."""
+    """The last step of each view: rows (views, p, 2) of x and x', `counts` of `places`; moved (3, slots): w's moves."""
 
     rows: Array
     places: Integers

@@ -37,7 +37,7 @@ def product(matrix: Array, x: Array) -> Array:
 
 
 class Before(NamedTuple):
-    """The previous transition: its discount, ratio and probabilities, or zeros at the start of an episode."""
+    """The discount, ratio and probabilities of the previous transition, or zeros at the start of an episode."""
 
     discount: float
     rho: float
@@ -110,7 +110,7 @@ def signals_of(
 class Metric:
     """The metric of a natural rule, M = (ε I + Σ x xᵀ) / (n + 1) after n observations.
 
-    `inverse` is (ε I + Σ x xᵀ)⁻¹, updated by the Sherman-Morrison formula. `times` multiplies it by a vector:
+    `inverse` is (ε I + Σ x xᵀ)⁻¹, updated by the Sherman-Morrison formula. `times` multiplies this matrix by a vector:
     NumPy's own product is fastest, `product` has defined bits.
     """
 

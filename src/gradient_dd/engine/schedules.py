@@ -1,11 +1,11 @@
 """Schedules: the factor that multiplies alpha (and so beta) at the n-th episode or step, n = 1, 2, ...
 
     constant                1
-    tapered(n0)             (n0 + 1) / (n0 + n)          the paper's, with n0 = 1000 (walk) or 2000 (Boyan)
+    tapered(n0)             (n0 + 1) / (n0 + n)          the paper's schedule, n0 = 1000 (walk) or 2000 (Boyan)
     Schedule(function)      any function of n
 
 The paper does not say whether n counts steps or episodes. We count episodes by default: with a taper per step, GTD2 and
-Gradient-DD stall far from the solution. `per="step"` counts steps.
+Gradient-DD stall far from the solution. With `per="step"`, n counts steps.
 """
 
 import re

@@ -15,20 +15,20 @@ from gradient_dd.learners import Setting
 
 PARTS = 4  # numbers in memory per feature
 W, ETA, CHANGE, OLD = range(PARTS)  # w, η / scale, w − w_prev, and space for the previous w − w_prev
-CHANGED, HALF, DENSE = range(3)  # places in `counts`: entries of `changed`; current half and density of the traces
-EVERYWHERE = -1  # instead of a number of changed features: w may have changed at any feature
+CHANGED, HALF, DENSE = range(3)  # places in `counts`: length of `changed`; current half and density of the traces
+EVERYWHERE = -1  # in place of a number of changed features: w may have changed at any feature
 LIMIT = 1e150  # a weight that moves further in one step has diverged; the square of the limit is still finite
 SCALE_RANGE = (1e-150, 1e150)  # range of the common scale of η; outside it, the scale is multiplied into η
 PIECE = 1024  # rows sorted at a time, so that learning still finds them in the cache
 MOST_SORTED = 128  # kernels sort rows of up to this many features; NumPy sorts longer rows
-CACHE_LINE = 64  # bytes
+CACHE_LINE = 64  # size in bytes
 INDEX, NUMBER = np.dtype(np.int64), np.dtype(np.float64)
 NO_INDICES = np.empty(0, np.int64)
 IN_ORDER, UNORDERED, OUTSIDE = range(3)  # return values of `pairs_order`
 
 
 class FeatureRows(NamedTuple):
-    """Rows of features: row t has values[begin[t]:begin[t + 1]] at these indices, which are sorted and unique.
+    """Rows of features: row t is begin[t]:begin[t + 1] of `values` and of `indices`, which are sorted and unique.
 
     If all rows have the same `width`, `begin` is empty, and row t begins at t × width. Dense rows have no indices.
     An index may be repeated only with a value of 0. `largest` is an upper bound of |value|.
@@ -149,7 +149,7 @@ class SingleMemory:
     def _tie(self) -> None:
         """Set the arguments that all kernel calls share."""
         self.state = (self.parts, self.scale, self.counts, self.changed, *self.traces)
-        self.row, self.kernels = np.empty(7), dict[bool, Any]()  # for single steps
+        self.row, self.kernels = np.empty(7), dict[bool, Any]()  # scratch and kernels for single steps
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to copy or pickle, which contains every array once."""

@@ -1,10 +1,10 @@
 """Trajectories: the outcome of every step, as one integer column for a task, a seed and a run.
 
 An outcome is a row of the task's table, so it determines state, action, next state, reward, ratio, and whether the
-episode ended. The column depends only on seed, task dynamics, sampling and run, not on learners or pieces.
+episode ended. The column depends only on seed, task dynamics, sampling and run, not on learners or piece lengths.
 
-Every step uses exactly one random word. It draws from the outcomes of the state just entered or, after the end of an
-episode, from the first outcomes of a new episode, including the start distribution. With sampling="iid", every step
+Every step uses exactly one random word. The word selects an outcome of the state just entered or, after the end of an
+episode, one of a new episode's first outcomes, drawn with its start state. With sampling="iid", every step
 draws from d(s) μ(a|s) P(s'|s,a), as the paper's theorem assumes (A1); an episode ends, as along a trajectory, with a
 transition into a terminal state. Probabilities are exact to 2⁻³², and rounded up if they would vanish.
 """
@@ -97,7 +97,7 @@ def ends_in(column: NDArray[np.int32], ends: Booleans) -> Integers:
 
 @lru_cache(maxsize=16)
 def alias_tables(task: Task, sampling: str) -> Alias:
-    """Return the tables of a task: one group per state and one for the start, or for "iid" a single group."""
+    """Return the tables of a task: one group per state and one for the start; for "iid", only one group."""
     outcome = task.outcomes
     likely = task.behaviour[outcome.state, outcome.action] * outcome.probability
     row = task.row[outcome.state]

@@ -5,7 +5,7 @@
     z ← γ ν_before π_before z + x
     w ← w + α ρ δ z
 
-On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  `bootstrap` is ζ and replaces λ; 0 is TD. The
+On average  Δw = α (E[ρ r z] − E[ρ z (x − γ x')ᵀ] w).  `bootstrap` is ζ and replaces λ; ζ = 0 is TD. The
 authors set ψ₀ = 1 / max max(π, μ) and ψ_max = 1 / min max(π, μ) over all states and actions.
 """
 

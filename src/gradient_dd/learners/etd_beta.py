@@ -6,7 +6,7 @@
     w ← w + α δ z
 
 On average  Δw = α (b − A w)  with the A and b of this trace. decay = 0 is TD(λ); decay = γ is ETD(λ). A smaller
-decay gives less variance and more bias, and the rule is then not always stable. F restarts at 1 in every episode.
+decay gives less variance but more bias, and stability is not guaranteed. F restarts at 1 in every episode.
 """
 
 from gradient_dd.learners.etd import ETD

@@ -7,8 +7,8 @@
     η ← η + β (δ z − (x·η) x)
     w ← w + α ((x·η) x − (1 − c) γ (1 − λ) (z·η) x')
 
-On average  Δη = β (b − A w − C η),  Δw = α (Aᵀ + c B) η,  B = C − Aᵀ.  c = 0 is GTD2. c = 1 is TD if η is
-fast, so that η = C⁻¹(b − A w). The fixed point is the same for every c, because η is 0 there. Along trajectories
+On average  Δη = β (b − A w − C η),  Δw = α (Aᵀ + c B) η,  B = C − Aᵀ.  c = 0 is GTD2. c = 1 is TD if η
+adapts so fast that η = C⁻¹(b − A w). The fixed point is the same for every c, because η is 0 there. Along trajectories
 Gradient-DD is close to this rule with c = κα. The largest c with a stable mean depends on the task: it is close to 1 on
 Baird's counterexample and close to 0 on the tasks of `theory.diverging_mdps`.
 """

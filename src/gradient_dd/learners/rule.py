@@ -1,8 +1,8 @@
 """The scalar rule: the definition of a learner.
 
-Every learner of this family moves its weight vectors along a few directions, by coefficients that depend on a few
-scalars. So a learner is a plain function of scalars that returns coefficients. It does not use vectors, tasks, seeds
-or files. The reference engine calls it for one stream; the lane engine compiles it for many lanes.
+Every learner in this folder moves its weight vectors along a few directions, by coefficients that depend on a few
+scalars. So a learner is a plain function of scalars that returns coefficients; it does not use vectors, tasks, seeds
+or files. The reference engine calls this function for one stream; the lane engine compiles it for many lanes.
 
 The argument names of `step` select its inputs, and `moves` names its outputs:
 
@@ -10,13 +10,13 @@ The argument names of `step` select its inputs, and `moves` names its outputs:
         ...
         return w_x, w_next, eta_x                              # in the order of `moves`
 
-`expected` states the mean of the same update with the matrices of the equations, and the contracts compare the two:
+`expected` states the mean of the same update with the matrices of the equations, and tests compare both functions:
 
     def expected(alpha, beta, A, b, C, w, eta):                # any TERMS, any of its own parameters
         return alpha * (A.T @ eta), beta * (b - A @ w - C @ eta)
 
-vocabulary.py lists the names that a rule may use. A new type of learner adds names there, which does not affect other
-rules; an engine rejects a rule that uses a name the engine does not support.
+vocabulary.py lists the names that a rule may use. If a new type of learner needs a new name, add it there, which does
+not affect other rules. An engine rejects a rule that uses a name that the engine does not support.
 
 A learner first published without a trace has two forms: `step` for lam = 0 and `along_trace` for lam > 0.
 `Rule.setting` chooses between them, so lam = 0 gives exactly the learner without traces. A learner that always uses
@@ -238,12 +238,12 @@ class Rule:
 
     @cached_property
     def trace_arguments(self) -> set[str]:
-        """The argument names of all its traces."""
+        """The argument names of all traces of the rule."""
         return {name for trace in self.traces for name in trace.arguments}
 
     @cached_property
     def key(self) -> str:
-        """A short hash of its definition; a change of the step changes the key, even under the same name.
+        """A short hash of the rule's definition; a change of the step changes the key, even under the same name.
 
         The form along the trace has its own key, so stored results of the form without a trace stay valid if a form
         along the trace is added.
@@ -252,7 +252,7 @@ class Rule:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The parts of its definition; rules that differ in any part are different rules."""
+        """The parts of the rule's definition; rules that differ in any part are different rules."""
         parts = {
             "name": self.name,
             "step": code_of(self.step),
@@ -287,7 +287,7 @@ class Rule:
 
     @cached_property
     def defaults(self) -> dict[str, float]:
-        """Each parameter's default, by name."""
+        """The default of each parameter, by the parameter's name."""
         return {parameter.name: parameter.default for parameter in self.parameters}
 
     @cached_property
@@ -297,12 +297,12 @@ class Rule:
 
     @property
     def has_eta(self) -> bool:
-        """Whether it keeps secondary weights η."""
+        """Whether the rule has secondary weights η."""
         return any(move.startswith("eta_") for move in self.moves)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it uses only PLAIN_SIGNALS and PLAIN_MOVES, which every engine supports, and no trace."""
+        """Whether the rule uses only PLAIN_SIGNALS and PLAIN_MOVES, which every engine supports, and no trace."""
         asked = set(self.arguments) - set(self.defaults)
         return asked <= set(PLAIN_SIGNALS) and set(self.moves) <= set(PLAIN_MOVES) and not self.traces
 
@@ -313,28 +313,28 @@ class Rule:
 
     @property
     def doc(self) -> str:
-        """The docstring of its step if there is one, else the docstring of its file, else its label."""
+        """The docstring of the step if it has one, else the docstring of the rule's file, else the label."""
         return cleandoc(self.step.__doc__ or getattr(modules.get(self.module), "__doc__", None) or self.label)
 
     @property
     def equation(self) -> str:
-        """The update equations, from its docstring."""
+        """The update equations, from `doc`."""
         lines = self.doc.splitlines()
         indented = [line for line in lines if line.startswith("    ")]
         return "\n".join(line.strip() for line in indented or lines[1:]).strip()
 
     @property
     def summary(self) -> str:
-        """The first line of its docstring."""
+        """The first line of `doc`."""
         return self.doc.splitlines()[0]
 
     @property
     def file(self) -> Path:
-        """The path of its file."""
+        """The path of the rule's file."""
         return Path(getattr(modules.get(self.module), "__file__", None) or "")
 
     def check_known(self, reader: str, signals: Collection[str], moves: Collection[str]) -> None:
-        """Raise unless `reader` supplies every signal this rule takes and applies every move it makes."""
+        """Raise unless `reader` supplies every signal that the rule takes and applies all its moves."""
         for kind, asked, known in (("signal", self.arguments, signals), ("move", self.moves, moves)):
             for name in asked:
                 if name not in known and name not in self.defaults:

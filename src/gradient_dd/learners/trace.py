@@ -41,7 +41,7 @@ class Trace:
 
     @property
     def described(self) -> list[object]:
-        """Everything that identifies the trace."""
+        """The parts of the definition that identify the trace."""
         return [self.name, code_of(self.step), list(self.memory)]
 
 

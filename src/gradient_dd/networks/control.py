@@ -1,6 +1,6 @@
-"""NetworkControl: the learning rules on action values.
+"""NetworkControl: an agent that learns action values by the learning rules.
 
-V(s) becomes Q(s, a) of the action taken, and V(s') the mean of Q(s', ·) under the target policy. `td` is Q-learning
+V(s) becomes Q(s, a) of the action taken; V(s') becomes the mean of Q(s', ·) under the target policy. `td` is Q-learning
 with a greedy target policy and expected Sarsa with target="epsilon"; `tdrc` is QRC, `tdc` is QC, `gtd2` is GQ2. No rule
 needs an importance ratio here.
 """
@@ -28,7 +28,7 @@ with extra("neural"):
 
 
 def policy(q: Any, epsilon: Any) -> Any:
-    """Return the ε-greedy probabilities of actions, of the shape of q (…, actions); tied best actions share equally."""
+    """Return ε-greedy probabilities in the shape of q (…, actions); tied best actions are equally likely."""
     best = q == q.max(axis=-1, keepdims=True)
     greedy = best / best.sum(axis=-1, keepdims=True)
     return (1 - epsilon) * greedy + epsilon / q.shape[-1]

@@ -1,4 +1,4 @@
-"""NetworkLearner: any rule on a network, which learns from transitions or batches and can be saved."""
+"""NetworkLearner: a network that learns by any rule, from transitions or from batches, and can be saved."""
 
 from collections.abc import Callable
 from copy import copy
@@ -31,7 +31,7 @@ with extra("neural"):
     import jax
     import jax.numpy as jnp
 
-ARRAYS = 16  # arrays of rows × widths that an update holds at most: 8.5 GB for 10⁶ rows of 4-64-64-1
+ARRAYS = 16  # maximum number of arrays of rows × widths in an update: 8.5 GB for 10⁶ rows of 4-64-64-1
 FEW = 256  # rows up to which memory is not checked: the check would take as long as all checks of the numbers
 CHUNK = 64  # updates in one compiled scan
 
@@ -49,7 +49,7 @@ class NetworkLearner(Saved):
     period        the DD term pulls towards the values of a copy of w, which is replaced every `period` updates by w of
                   the previous update; 1 is Gradient-DD
     target_period bootstrap from a copy of w that is replaced every `target_period` updates; None: from w itself
-    pull          pull w itself towards that copy, by alpha × pull (DQN Pro)
+    pull          pull w itself towards the copy of `target_period`, by alpha × pull (DQN Pro)
     correction    add the Hessian term ψ (Maei 2009), for the GTD2 and TDC families; requires second="tangent"
     parameters    parameters of the rule: zeta, kappa, reg, lam, ...
 

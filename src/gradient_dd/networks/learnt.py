@@ -55,7 +55,7 @@ def groups_of(episode: Integers) -> Integers:
 def held_out_error(agent: NetworkLearner, data: Learnable) -> float:
     """Return the mean squared difference of returns and values over held-out rows, or infinity if it is not finite.
 
-    The return G = ρ (r + γ G') is computed backwards along each episode. If the rows stop before the episode ends, it
+    The return G = ρ (r + γ G') is computed backwards along each episode. If the rows stop before the episode ends, G
     starts from the value of the next state. The noise of the returns is the same for all networks. TD errors are not
     suitable: on a stochastic task, values that are too flat have a smaller mean squared TD error.
     """

@@ -1,7 +1,7 @@
 """One update of a rule on a network, as a pure function of arrays.
 
 The moves that `Rule.step` returns are the cotangents of V(s), V(s') and h(s): the rule gives the length of the move
-along each gradient, and one vector-Jacobian product turns that into a direction of all weights,
+along each gradient, and one vector-Jacobian product turns these lengths into a direction of all weights,
 
     w ← w + w_x ∇V(s) + w_next ∇V(s'),   η ← η + eta_x ∇h(s),
 
@@ -168,7 +168,7 @@ def directions(
     """Return the directions of w and η, the relative growth of η, the traces, and the TD errors (B,).
 
     All depend on old weights; moves are means over the batch. Each `pull` turns cotangents (B,) into a direction of w,
-    each `second` into directions of η and w; XLA omits directions that a rule does not use.
+    and each `second` into directions of η and w; XLA omits directions that a rule does not use.
     """
     rule, network, w, eta = kind.rule, kind.network, state.w, state.eta
     v, pull = jax.vjp(lambda w: read(network.values(w, sample.s), sample.here), w)
@@ -229,7 +229,7 @@ def advance(
     w = state.w + change
     if kind.rule.has_eta:
         change, second_memory = optimiser.step(along_eta, second_memory, eta, values["second_step"])
-        scale = values["second_step"] if optimiser.transformation else 1.0  # the decay bypasses the optimiser
+        scale = values["second_step"] if optimiser.transformation else 1.0  # the decay of η bypasses the optimiser
         eta = eta + change + scale * shrink * eta
     now = jnp.stack([getattr(sample, name)[0] for name in Before._fields])
     new = NetworkState(

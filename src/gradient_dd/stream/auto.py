@@ -2,7 +2,7 @@
 
 With up to 250 features it solves the TD equations by LSTD and uses as much of the solution as the data support. With
 more it runs TD and GTD2 at several step sizes in parallel ("rungs"), and solves the same equations for the best mixture
-of their averages. Sums: `engine/auto.py`; solution: `stream/shrinkage.py`; trial: docs/evidence/auto-learner.md.
+of the rungs' averages. Sums: `engine/auto.py`; solution: `stream/shrinkage.py`; trial: docs/evidence/auto-learner.md.
 """
 
 from os import PathLike
@@ -36,8 +36,8 @@ class AutoLearner(Saved):
     """Online learner that needs no choice of a rule or a step size.
 
     n_features  length of the feature vectors
-    alpha       initial step size. For least squares, the ridge is 1/alpha for a feature of mean size; by default, it is
-                a tenth of a transition. For rungs, alpha is the unit of step sizes; default: 0.3 over the mean of
+    alpha       initial step size. For least squares, the ridge is 1/alpha for a feature of mean size; default: a ridge
+                of 0.1 transitions. For rungs, alpha is the unit of step sizes; default: 0.3 over the mean of
                 max(1, ρ) ‖x‖²
     quadratic   True: store 2p² numbers and solve for all weights. False: mix rungs. Default: True up to 250 features
     initial_w   (n_features,) or a number; default 0
@@ -181,7 +181,7 @@ class AutoLearner(Saved):
                 raise DivergedError(f"{self!r} received {what}. It has learnt all earlier transitions.")
 
     def _look(self) -> None:
-        """Check for a change of the stream and solve the equations, if they are due."""
+        """Check for a change of the stream and solve the equations, each only when it is due."""
         numbers, age = self._state.numbers, self._state.numbers[AT.age]
         if age >= numbers[AT.window_begin] + WINDOW and self._changed():
             self._state.forget()
@@ -194,7 +194,7 @@ class AutoLearner(Saved):
         numbers[AT.stop] = min(numbers[AT.next], numbers[AT.window_begin] + WINDOW)
 
     def _means(self) -> EquationMeans:
-        """Return the terms of the equations. Weights 1, 2, … have the noise of 3/4 as many equal weights."""
+        """Return the terms of the equations. A mean with weights 1, …, n is as noisy as an equal mean of 3n/4 terms."""
         _, A, S, (b, c, _, _, e), numbers, _ = self._state
         weights, t = numbers[AT.weights], float(0.75 * numbers[AT.age])
         events = numbers[AT.squares] ** 2 / numbers[AT.fourths] if numbers[AT.fourths] > 0 else 0.0

@@ -1,7 +1,7 @@
 """Learner: any rule on a stream of transitions.
 
-Features are dense or sparse, (indices, values). A sparse update of any linear-time learner costs O(nonzeros), whatever
-n_features is: the decay of η (GTD, TDRC) is one scale for all of η, and Gradient-DD changes w − w_prev only at the
+Features are dense or sparse, (indices, values). A sparse update of any linear-time learner costs O(nonzeros) for any
+n_features: the decay of η (GTD, TDRC) changes one scale for all of η, and Gradient-DD changes w − w_prev only at the
 nonzeros of the last step. With a trace an update costs O(nonzeros of the trace); with momentum O(n_features).
 """
 
@@ -47,7 +47,7 @@ from gradient_dd.stream.transitions import (
 )
 
 ALL = slice(None)  # every feature
-PLAIN_UPDATES = 100  # before `update` is compiled, which takes seconds once per machine and does not change the results
+PLAIN_UPDATES = 100  # updates before `update` is compiled, which takes seconds once per machine; results do not change
 
 
 class Learner(Saved):
@@ -56,9 +56,9 @@ class Learner(Saved):
     learner     a name in `LEARNERS`, or a Rule of your own
     n_features  length of the feature vectors
     initial_w   (n_features,) or a number; default 0
-    schedule    factor on alpha; an update with discount 0, or a truncated one, ends an episode
+    schedule    factor on alpha; an update with discount 0 or with `truncated` ends an episode
     rho_mode    "R" or "T": the place of the importance ratio in the GTD2 family
-    features    the feature map, to be saved with the learner; `agent.features` returns it
+    features    the feature map; `save` stores it with the learner, and `agent.features` returns it
     parameters  parameters of the rule: alpha, zeta, kappa, reg, ...
 
     >>> agent = Learner("gradient_dd", n_features=2, alpha=0.5)
@@ -124,7 +124,7 @@ class Learner(Saved):
         return self._memory.scale[0] * self._memory.parts[:, ETA]
 
     def predict(self, x: Any = None, *, observation: Any = None, observations: Any = None) -> Any:
-        """Return x·w: a number for one feature vector, (n,) for n rows in any form that `update_many` takes.
+        """Return the predictions x·w: a number for one feature vector, (n,) for n rows as `update_many` takes them.
 
         A learner with a feature map also accepts one observation or n observations instead of x.
         """
@@ -164,7 +164,7 @@ class Learner(Saved):
         return delta
 
     def _step(self, x: Any, x_next: Any, reward: float, now: Before) -> float:
-        """Make a step and return its TD error; use compiled code if possible, after the first updates."""
+        """Make a step and return its TD error; after the first updates, use compiled code if possible."""
         p, compiles = self.n_features, self.updates >= PLAIN_UPDATES and not self.rule.natural
         rows = plain_rows(x, x_next, p) if compiles else None
         delta = None if rows is None else self._memory.step(*rows, reward, *now, self._factor())

@@ -136,7 +136,7 @@ def per_row(what: str, found: Array, n: int) -> Array:
 
 
 def called(name: str, function: Any, *arguments: Any) -> Any:
-    """Return the result of a user's policy; an error in it becomes one sentence."""
+    """Return the result of a user's policy; an error in the policy becomes one sentence."""
     with foreign(f"The policy {name!r}", "run on a batch of observations"):
         return np.asarray(function(*arguments))
 

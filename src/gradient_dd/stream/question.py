@@ -1,4 +1,4 @@
-"""General value functions as questions: how much of a signal, over which horizon, under which policy, and where.
+"""Questions: general value functions, each with a signal, a horizon, a target policy, and states of interest.
 
 A question names the sources of its numbers; its functions are called with a `Batch`. `AskedQuestions` finds the parts
 that several questions share, so that each part is computed once. Tasks are questions too: tasks with the same dynamics,
@@ -74,7 +74,7 @@ class Batch(np.ndarray):
 
     actions            (n,) or None
     next_observations  an array like the observations, or None
-    columns            numbers by name; `batch["name"]` is a column too
+    columns            numbers by name; `batch["name"]` returns a column
     """
 
     actions: Any = None
@@ -138,7 +138,7 @@ class AskedQuestions:
     """Several questions and the parts that they share.
 
     signal  (questions,) the number of each question's cumulant among the distinct cumulants
-    group   (questions,) the number of its (discount, target, interest);  view  (groups,) the number of its interest
+    group   (questions,) the number of its (discount, target, interest);  view  (groups,) the number of that interest
     """
 
     def __init__(self, questions: Sequence[Question]) -> None:
@@ -153,7 +153,7 @@ class AskedQuestions:
         self.views, self.view = distinct(self.groups, interests)
 
     def _parts(self, role: str, places: Iterable[int]) -> Iterator[tuple[Any, str]]:
-        """Yield one part of each question at some places, with its name in errors."""
+        """Yield one part of each question at some places, with the part's name in errors."""
         for question in (self.questions[place] for place in places):
             yield getattr(question, role), f"The {role} of question {question.name!r}"
 
@@ -177,7 +177,7 @@ class AskedQuestions:
         return next((one for one in self.questions if one.target is not None), None)
 
     def probabilities(self, batch: Batch, behaviour: Array) -> Array:
-        """Return the target's probability of each action taken, (n, groups); without a target it is `behaviour`."""
+        """Return the target's probability of each action taken, (n, groups); `behaviour` if there is no target."""
         parts = self._parts("target", self.policies)
         found = [behaviour if value is None else taken(batch, value, what) for value, what in parts]
         return np.column_stack(found)[:, self.policy]
@@ -207,7 +207,7 @@ def column(batch: Batch, value: Any, what: str, rule: str = "") -> Array:
 
 
 def called(function: Callable[..., Any], batch: Batch, what: str) -> Any:
-    """Return the result of a user's function; an error in it becomes one sentence."""
+    """Return the result of a user's function; an error in the function becomes one sentence."""
     try:
         wanted = signature(function).parameters.values()
         places = sum(one.default is one.empty and one.kind in (0, 1) for one in wanted)

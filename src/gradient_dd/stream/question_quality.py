@@ -50,7 +50,7 @@ def rupee(memory: QuestionMemory, evidence: StreamEvidence) -> Array:
     """Return the root of the estimated projected Bellman error of each lane, (lanes,).
 
     With η it is √|η·E[δz]|: η estimates C⁻¹E[δz]. A learner without η gets a lower bound, √(Σ E[δz]² / k C_ii):
-    C = E[x xᵀ] is at most k times its diagonal if no row has more than k features. It is exact for one-hot features.
+    C = E[x xᵀ] is at most k times its diagonal if no row has more than k features; one-hot features give equality.
     """
     diagonal = evidence.widest * evidence.squares / np.maximum(evidence.weights, 1.0)[:, None]  # (views, p)
     total, views = np.zeros(memory.slots), np.repeat(memory.range_view, np.diff(memory.begin))

@@ -120,7 +120,7 @@ class Questions(Saved):
 
     @property
     def diverged(self) -> dict[str, int]:
-        """The names of the questions that diverged, each with the number, from 1, of the update at which it stopped."""
+        """The update, counted from 1, at which each diverged question stopped, by the name of the question."""
         at = self._memory.stopped[self._memory.slot]
         return {name: int(step) + 1 for name, step in zip(self.names, at, strict=True) if step >= 0}
 
@@ -246,7 +246,7 @@ class Questions(Saved):
         returns         the number of complete returns
         return_error    the root of the mean squared difference of predictions and returns; NaN without returns
         explained       the share of the variance of the returns that the predictions explain; NaN without variance
-        diverged        the update at which the question stopped, 0 if it did not
+        diverged        the update at which the question stopped, 0 if it did not stop
 
         `by` is the column to sort by. Questions that stopped come last.
         """
@@ -281,8 +281,8 @@ class Questions(Saved):
     ) -> Self:
         """Return the questions saved in a file; they continue as if they had never been saved.
 
-        Functions and arrays are not saved: pass questions that contain any again, and likewise a rule or a feature
-        function of your own.
+        Functions and arrays are not saved: pass questions that contain functions or arrays again, and also a rule or a
+        feature function of your own.
         """
         with open_saved(path, cls.file) as (header, arrays):
             asked = saved_questions(path, header["questions"], questions)

@@ -1,8 +1,8 @@
 """LSTD with empirical-Bayes shrinkage: the solution of the TD equations, as far as the data support it.
 
-The equations are A v = b, with A = E[ρ z (z − γz')ᵀ] and b = E[ρ δ₀ z] as means over t transitions. v is the
-correction to the initial weights, whose TD error is δ₀. LSTD solves the equations with a small ridge, in units in which
-every feature has mean square c_i = 1. The solution is noisy, so only a share k_i of direction i is added.
+The equations are A v = b, with A = E[ρ z (z − γz')ᵀ] and b = E[ρ δ₀ z] as means over t transitions. v is the correction
+to the initial weights, whose TD error is δ₀. LSTD solves the equations with a small ridge, in units in which every
+feature has mean square c_i = 1. The solution is noisy, so only a share k_i of its part along direction i is added.
 
 At the TD fixed point v*, the mean b − A v* = E[ρ δ z] is noise with variance E[ρ² δ²] / t in these units. The residual
 of the solution, b − A v, also counts as noise. Let A = Σ σ_i u_i w_iᵀ be the singular value decomposition, so that
@@ -13,7 +13,7 @@ known noise level this is the James-Stein estimator):
 
     maximise   − Σ log(noise (1 + s_i)) − Σ g_i² / (noise (1 + s_i))
 
-The noise depends on v. With d = z − γz', S = E[ρ² d dᵀ] and e = E[ρ² δ₀ d] it is
+The noise depends on v. With d = z − γz', S = E[ρ² d dᵀ] and e = E[ρ² δ₀ d] it follows from
 
     E[ρ² δ²] = E[ρ² δ₀²] − 2 e·v + vᵀ S v
 
@@ -27,8 +27,8 @@ the directions j with a smaller standard error. If ℓ_i > 0, k_i is at most
 
 so that a direction with a large standard error is added only to the extent that it is significant.
 
-Noise from few large events differs between features, so its estimate is multiplied by a factor. With few data, or if A
-is zero, nothing is added and the weights keep their initial values. With many data the solution is LSTD's.
+Noise from few large events differs between features, so the noise estimate is multiplied by a factor. With few data, or
+if A is zero, nothing is added and the weights keep their initial values. With many data the solution is LSTD's.
 """
 
 from typing import NamedTuple
@@ -37,7 +37,7 @@ import numpy as np
 
 from gradient_dd.arrays import Array
 
-RIDGE = 0.1  # in transitions: each feature occurs alone this often, and ends with TD error 0
+RIDGE = 0.1  # transitions added per feature: only this feature is nonzero, the TD error is 0, and the episode ends
 SIGNALS = np.append(0.0, np.logspace(-6, 16, 89))  # values of s; all are tried, because the noise depends on the shares
 OTHERS = 0.01  # share of the average c that is added to each c_i, because a rare feature may become large
 EVENTS = 3  # events per feature; the noise estimate from fewer events is multiplied by the quotient

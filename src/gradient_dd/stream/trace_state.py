@@ -15,7 +15,7 @@ SMALLEST = 2.0**-53  # of the largest entry: a sparse trace drops smaller entrie
 
 
 class TraceState(NamedTuple):
-    """Traces, their numbers, and the previous transition. A step makes a new state, so an error keeps the old one."""
+    """Traces, their numbers, and the previous transition. A step makes a new state, so an error keeps the old state."""
 
     vectors: dict[str, FeatureVector]
     memory: dict[str, Memory]
@@ -32,7 +32,7 @@ class TraceState(NamedTuple):
         return TraceState(vectors, memory, now if now.discount else START)
 
     def arrays(self, p: int) -> dict[str, Array]:
-        """Return plain arrays for a file; without traces there are none."""
+        """Return the traces as plain arrays for a file; a learner without traces has none."""
         state = {"before": np.array(self.before)} if self.vectors else {}
         for name, vector in self.vectors.items():
             state[f"trace_{name}"] = dense_vector(vector, p).values

@@ -40,7 +40,7 @@ from gradient_dd.errors import BadRequestError, Unquoted, bad_request, boolean, 
 from gradient_dd.learners import Rule
 
 INDEX_KINDS = (INDEX, np.dtype(np.int32))  # the compiled loops take these without a copy
-RATIO_TOLERANCE = 1e-6  # between rho times mu and pi
+RATIO_TOLERANCE = 1e-6  # largest difference between rho times mu and pi
 
 
 class FeatureVector(NamedTuple):
@@ -92,7 +92,7 @@ def rows_of_step(x: Any, x_next: Any, discount: float, p: int) -> tuple[tuple[An
 
 
 def dense_vector(features: FeatureVector, p: int) -> FeatureVector:
-    """Return the same features as a vector of p numbers."""
+    """Return the same features as a dense `FeatureVector`, with all p numbers."""
     values = np.zeros(p)
     values[features.where] = features.values
     return FeatureVector(slice(None), values)
@@ -288,7 +288,7 @@ def checked_next_rows(x_next: Any, here: GivenRows, discount: Array, p: int) -> 
 
 
 def flags(name: str, value: Any, n: int) -> Booleans:
-    """Return (n,) booleans from one boolean, or from one boolean for each transition; 0 and 1 are booleans too."""
+    """Return (n,) booleans from one boolean, or from one boolean for each transition; 0 and 1 count as booleans."""
     if value is False:  # the usual case
         return np.zeros(n, bool)
     array = column(name, value, n)

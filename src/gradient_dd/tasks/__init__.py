@@ -1,4 +1,4 @@
-"""The tasks, one table per file; `TASKS` lists the named tasks, and `from_tables` builds your own."""
+"""The tasks, one file for each; `TASKS` lists the named tasks, and `from_tables` makes a task from your tables."""
 
 from collections.abc import Callable, Mapping
 from inspect import signature

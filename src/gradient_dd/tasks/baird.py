@@ -1,7 +1,7 @@
 """Baird's off-policy counterexample with N states.
 
-Table      "dashed" (action 0) goes to one of the states 1 … N−1, each equally likely; "solid" (action 1) to
-           state N. Rewards are zero and episodes never end
+Table      "dashed" (action 0) goes to one of the states 1 … N−1, each equally likely; "solid" (action 1)
+           goes to state N. Rewards are zero and episodes never end
 Policies   behaviour: dashed with probability (N−1)/N, solid 1/N, so that every state is equally frequent.
            Target: always solid
 Discount   0.99
@@ -27,7 +27,7 @@ from gradient_dd.tasks.validation import check_size
 def baird(n_states: int = 7, ratios: str = "standard", start_seed: int | None = None) -> Task:
     """Make Baird's counterexample with N = n_states, 3 or more; `ratios` is "standard" or "paper".
 
-    The initial weights are drawn with `start_seed` if it is given.
+    If `start_seed` is given, the initial weights are drawn at random with this seed.
     """
     N = whole_number("'n_states'", n_states, at_least=3)
     one_of("'ratios'", ratios, ("standard", "paper"))

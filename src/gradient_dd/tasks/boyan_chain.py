@@ -1,6 +1,6 @@
 """The Boyan chain of the paper: 4p − 3 states in a row, with p features interpolated between every fourth state.
 
-Table      one or two states forward, reward −0.3 either way; from the last non-terminal state both actions lead
+Table      the actions go one or two states forward, reward −0.3; from the last non-terminal state both actions lead
            to the terminal with reward −0.2
 Start      the first state
 Policies   behaviour = target: both actions with probability ½

@@ -1,9 +1,9 @@
 """Collision: eight states in a row that lead to a wall, with features that cannot separate all states.
 
-Table      forward goes from state s to s + 1; from the last state into the wall, which ends the episode with reward 1.
+Table      forward leads from state s to s + 1, and from the last state into the wall: the end, with reward 1.
            From the fifth state on, retreat ends the episode with reward 0
 Start      one of the first four states, each equally likely
-Policies   behaviour: forward in the first four states, forward or retreat with ½ in the others. Target: forward
+Policies   behaviour: forward in the first four states, in the others forward or retreat, each with ½. Target: forward
 Discount   0.9, so that the value of state s is 0.9^(7 − s)
 Features   6 binary features, 3 of them active in each state, drawn from the seed. The rank is below 6
            for a third of the seeds, so compare values, not weights

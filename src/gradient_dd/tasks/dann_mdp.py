@@ -3,7 +3,7 @@
 Table      transition weights uniform on (0, 1), normalised for each state and action; rewards uniform on (0, 1) for
            each state and action
 Start      uniform; episodes never end
-Policies   weights of the actions uniform on (0, 1), normalised, drawn for each state and each of the two policies
+Policies   action weights uniform on (0, 1), normalised, drawn for each state and separately for both policies
 Discount   0.95
 Features   uniform on (0, 1); the last feature is always 1
 Weights    0

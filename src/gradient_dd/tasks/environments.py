@@ -6,7 +6,7 @@
     action = env.unwrapped.sample_action()                  # from the behaviour policy
 
 An observation is the number of a state, and an action is an action of the table. `info` contains the features of the
-state, the continuation discount into it and the importance ratio of the action, in the form of `Learner.update`.
+state, the continuation discount into it and the importance ratio of the action, as `Learner.update` takes them.
 """
 
 from typing import Any

@@ -54,14 +54,14 @@ def true_values(P: Matrix, r: Array, discount: Array) -> Array:
 def expected_steps(P: Matrix, discount: Array | float = 1.0) -> Array:
     """Return (I − P Γ)⁻¹ 1, shape (n,): the expected discounted number of steps from each state to the end.
 
-    Twice the maximum bounds the condition number of the equations for V.
+    Twice the largest entry is an upper bound on the condition number of the equations for V.
     """
     n = P.shape[0]
     return true_values(P, np.ones(n), np.broadcast_to(discount, n))
 
 
 def expected_visits(P: Matrix, start: Array) -> Array:
-    """Return the expected visits to each state in an episode, (I − Pᵀ)⁻¹ start, shape (n,), with P of the behaviour.
+    """Return (I − Pᵀ)⁻¹ start, (n,): the expected visits to each state per episode; P is for the behaviour policy.
 
     Their sum is the expected length of an episode.
     """
@@ -95,7 +95,7 @@ def trace_moments(
 ) -> tuple[Array, Array]:
     """Return A = XᵀD K (I − PΓ) X and b = XᵀD K r with K = (I − λ PΓ)⁻¹.
 
-    These are E[z (x − γx')ᵀ] and E[r z] for z ← ρ (γ λ z + x). `emphasis` (n,) replaces d if the trace adds M x.
+    These are E[z (x − γx')ᵀ] and E[r z] for z ← ρ (γ λ z + x). If the trace adds M x, `emphasis` (n,) replaces d.
     """
     ahead = sp.csr_matrix(P) @ sp.diags(discount)
     identity, weight = sp.identity(len(d)), d if emphasis is None else emphasis
@@ -142,7 +142,7 @@ def mspbe(w: Array, A: Array, b: Array, C: Array) -> float:
 
 
 def mspbe_gradient(w: Array, A: Array, b: Array, C: Array) -> Array:
-    """Return −2 Aᵀ C⁺ (b − A w), shape (p,). The paper's [ng] is −½ times this."""
+    """Return −2 Aᵀ C⁺ (b − A w), shape (p,). The paper's [ng] is −½ times this gradient."""
     return -2 * A.T @ inverse(C) @ (b - A @ w)
 
 
@@ -159,5 +159,5 @@ def j_gdd(w: Array, w_prev: Array, kappa: float, A: Array, b: Array, C: Array) -
 
 
 def j_gdd_gradient(w: Array, w_prev: Array, kappa: float, A: Array, b: Array, C: Array) -> Array:
-    """Return the gradient of J_GDD in w, shape (p,). The paper's [ng-TDD] is −½ times this."""
+    """Return the gradient of J_GDD in w, shape (p,). The paper's [ng-TDD] is −½ times this gradient."""
     return mspbe_gradient(w, A, b, C) + 2 * kappa * C @ (w - w_prev)

@@ -31,7 +31,7 @@ def from_gymnasium(
     features: Any = None,
     start: Any = None,
 ) -> Task:
-    """Return the task in the table of an environment: values of the policy `target`, data from `behaviour`.
+    """Return the task that an environment's table defines: predict the values of `target` from data of `behaviour`.
 
     behaviour  (states, actions) probabilities of the behaviour policy; default uniform
     target     (states, actions) probabilities of the policy to evaluate; default uniform
@@ -90,7 +90,7 @@ def from_gymnasium(
 
 
 def read_rows(entries: Any) -> tuple[list[Row], int, int]:
-    """Return the possible outcomes and the numbers of states and actions; a done outcome enters an extra state."""
+    """Return the possible outcomes and the numbers of states and actions; a done outcome enters the extra terminal."""
     rows: list[Row] = []
     what = "The table of the environment"
     try:

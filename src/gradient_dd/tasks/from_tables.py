@@ -39,7 +39,7 @@ def from_tables(
     initial_weights  (p,) default 0
     ratios           (states, actions) importance ratios, if not target / behaviour; they determine A and b
     keep             "all", or "reachable": omit states that the behaviour policy never reaches from the start.
-                     `task.states` has the numbers of the others, and `task.notes` lists the omitted states
+                     `task.states` has the numbers of the kept states, and `task.notes` lists the omitted ones
 
     >>> import numpy as np
     >>> stay_or_end = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])
@@ -102,7 +102,7 @@ def broadcast(task: str, what: str, value: Any, shape: tuple[int, ...]) -> np.nd
 
 
 def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarray:
-    """Return the distribution of initial states: as given, one state, or uniform over non-terminals."""
+    """Return the distribution of initial states: the given distribution, one state, or uniform over non-terminals."""
     if start is None:
         return ~terminal / max(1, (~terminal).sum())
     array = table(task, "start", start)
@@ -114,7 +114,7 @@ def start_distribution(task: str, start: Any, terminal: np.ndarray) -> np.ndarra
 
 
 def reachable(state: Integers, action: Integers, next_state: Integers, behaviour: Array, start: Array) -> Booleans:
-    """Return which states the behaviour policy can reach, (states,)."""
+    """Return a mask of the states that the behaviour policy can reach, (states,)."""
     n, possible = len(start), behaviour[state, action] > 0
     steps = sp.csr_matrix((possible[possible], (state[possible], next_state[possible])), shape=(n, n))
     return np.isin(np.arange(n), reached(steps, np.flatnonzero(start > 0)))

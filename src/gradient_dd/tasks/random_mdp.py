@@ -1,4 +1,4 @@
-"""Random off-policy problems, for tests and experiments."""
+"""Random off-policy tasks, for tests and experiments."""
 
 from dataclasses import replace
 

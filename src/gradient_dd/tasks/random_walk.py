@@ -24,8 +24,8 @@ def random_walk(
 ) -> Task:
     """Make the random walk with states S_0 … S_{m+1}, m = n_states; the outer two are terminals.
 
-    With features="linear" the anchors are S_1, S_5, S_9, …, up to the first beyond the last state: 6 for m = 20.
-    The paper says p = 5 for m = 20, which ends at S_17; n_features=5 extrapolates to the last states.
+    With features="linear" the anchors are S_1, S_5, S_9, …, up to the first anchor beyond the last state: 6 for m = 20.
+    The paper says p = 5 for m = 20; the last anchor is then S_17, and n_features=5 extrapolates to the last states.
     `start` is the number of the initial state, 1 to m.
     """
     m = whole_number("'n_states'", n_states, at_least=1)
@@ -55,7 +55,7 @@ def walk(
 ) -> Task:
     """Make a walk with one state per row of features and reward 1 at the right end.
 
-    Episodes start at the centre, unless `parameters` has a `start`.
+    Episodes start at the centre, unless `parameters` contains `start`.
     """
     m, p = features.shape
     state, action = np.repeat(np.arange(1, m + 1), 2), np.tile([0, 1], m)

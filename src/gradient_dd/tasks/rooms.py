@@ -34,7 +34,7 @@ CELLS = sorted(
 
 
 def rooms(question: int = 0, variance: str = "low") -> Task:
-    """Make one of the eight questions, 0 to 7; `variance` is "low" or "high". All eight share their trajectories."""
+    """Make question 0 to 7; `variance` is "low" or "high". All eight questions share their trajectories."""
     question = whole_number("'question'", question, at_least=0, at_most=len(QUESTIONS) - 1)
     one_of("'variance'", variance, ("low", "high"))
     room, hallway = QUESTIONS[question]

@@ -36,7 +36,7 @@ class Outcomes(NamedTuple):
 
 
 class OutcomeColumns(NamedTuple):
-    """The outcomes as a learner sees them; `row` and `next_row` number non-terminal states, n is any terminal."""
+    """The outcomes as a learner sees them; `row` and `next_row` are indices in `Task.states`, n for terminals."""
 
     row: Integers
     next_row: Integers
@@ -162,7 +162,7 @@ class Task:
 
     @cached_property
     def active(self) -> Booleans:
-        """Whether a learner sees each outcome, (outcomes,): whether its state has interest."""
+        """Whether a learner sees each outcome, (outcomes,): only outcomes of states with interest."""
         state = self.outcomes.state
         return np.ones(len(state), bool) if self.interest is None else self.interest[state] > 0
 
@@ -189,8 +189,8 @@ class Task:
     def digest(self) -> str:
         """A fingerprint of the dynamics; tasks with the same digest share their trajectories.
 
-        It ignores features, ratios, discount, target policy, cumulant, interest and initial weights, so that two
-        variants of a task, two feature sets, or two questions are compared on the same transitions.
+        Features, ratios, discount, target policy, cumulant, interest and initial weights do not change the digest, so
+        two variants of a task, two feature sets, or two questions are compared on the same transitions.
         """
         code = sha256()
         for array in (*self.outcomes, self.start, self.behaviour):

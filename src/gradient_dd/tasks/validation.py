@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 States = NDArray[np.integer]
 WHOLE = ("state", "action", "next_state")  # the columns of outcomes that number states and actions
 
-TOLERANCE = 1e-9  # for sums of probabilities; the probability of leaving a state is 0 or larger than this
+TOLERANCE = 1e-9  # of sums of probabilities; the probability of leaving a state is 0 or exceeds this limit
 MOST_STEPS = 1e12  # maximum expected steps; exact values and visits then have at least four correct digits
 OUTCOME_BYTES, STATE_BYTES = 120, 600  # measured memory to build and solve a task
 

@@ -1,7 +1,7 @@
-"""Executable theory: consequences of the equations for a learner on a task, and advice from pilot runs.
+"""Executable theory: what the equations imply for a learner on a task, and advice from pilot runs.
 
-Everything is exact except `advice` and `analysis`, which run learners on a task to find good parameters. Only these
-runs load the compiler.
+All results are exact except those of `advice` and `analysis`, which run learners on a task to find good parameters.
+Only these runs load the compiler.
 """
 
 from gradient_dd.theory.advice import Advice, advise

@@ -9,7 +9,7 @@ The search tries settings of several learners within one budget:
     judge    the best point of each learner that can still win, on separate runs, which give the predicted errors
 
 Above some alpha a few runs diverge, too few to occur in every pilot. The judge therefore also runs each point with a
-larger and a smaller alpha. It takes the smaller one if that costs little and the error rises steeply at the larger one.
+larger and a smaller alpha. It takes the smaller alpha if that costs little and the larger alpha has a far larger error.
 
 All points of a stage use the same runs, and no two stages share a run. The budget counts estimated core-seconds
 instead of measured time, so the same call gives the same advice on every machine. A horizon that is too long for the
@@ -34,21 +34,21 @@ from gradient_dd.theory.dynamics import checked
 from gradient_dd.theory.pilot import Point, PointErrors, TaskPilot, expected_steps, part_of, spaces_of
 
 MEASURES = ("mean_error", "last100")
-TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # by default
+TRIED = ("td", "tdc", "tdrc", "gtd2", "gradient_dd")  # the default learners
 POINTS = 2000  # approximate number of errors recorded in a run that is counted in steps
 TYPICAL, CUT = 150, 0.2  # a run of 150 settings may take this share of the budget;
 TOO_LONG = 1.5  # a horizon longer by this factor is cut
 NOT_TRIED = "not tried"
 DIVERGED = "diverged with every setting that was tried"
-BUDGET = 6.5  # core seconds
+BUDGET = 6.5  # in estimated core-seconds
 SHORT = 16  # if the whole horizon is too long, a scout runs this fraction of it
 SHARES = {"scout": 0.2, "full": 0.2, "refine": 0.25, "judge": 0.25}  # share of the budget for each stage
-RUNS = {"scout": (1, 4), "full": (1, 4), "refine": (2, 32), "judge": (4, 64)}  # minimum and maximum
-LINES = 2  # refined per learner
-DISTANCES = (0.5, 0.25)  # to the neighbours, by refinement: octaves of alpha, and half as many of each other parameter
-HOPELESS = 3.0  # a line whose best error exceeds the best of all by this factor is dropped
-CLOSE = 1.5  # a learner whose best error is within this factor of the best of all can still win
-ALIKE = 1.02  # among learners whose errors are within this factor, the fewest parameters win
+RUNS = {"scout": (1, 4), "full": (1, 4), "refine": (2, 32), "judge": (4, 64)}  # minimum and maximum number of runs
+LINES = 2  # number of lines refined per learner
+DISTANCES = (0.5, 0.25)  # octaves of alpha to the neighbours in each refinement; half as many of each other parameter
+HOPELESS = 3.0  # a line is dropped if its best error exceeds the best error of all lines by this factor
+CLOSE = 1.5  # a learner can still win if its best error is within this factor of the best error of all
+ALIKE = 1.02  # among learners with errors within this factor, the learner with the fewest parameters wins
 BESIDE = 0.5  # octaves of alpha from a judged point to its neighbours
 STEEP = 2.0  # the error rises steeply if it rises by this factor at the next larger alpha,
 LITTLE = 1.15  # and a smaller alpha costs little if it raises the error by at most this factor
@@ -76,7 +76,7 @@ class AdviceSearch:
         return self.judge(finalists) if finalists else None
 
     def scout(self) -> list[Point]:
-        """Return the points to refine, after running all coarse points."""
+        """Run all coarse points, then return the points to refine."""
         coarse = [Point(space, places) for space in self.pilot.spaces for places in space.coarse()]
         if self.pilot.core_seconds(len(coarse)) <= SHARES["scout"] * self.budget:
             return self.best_of_lines(self.run("scout", coarse))
@@ -95,7 +95,7 @@ class AdviceSearch:
             errors[new.point.learner] = float(np.concatenate([getattr(row, self.measure) for row in rows]).mean())
             self.rows[new.point.learner] = new
         least = min(errors.values())
-        if not isfinite(least):  # rare runs diverged at all of these step sizes
+        if not isfinite(least):  # a few runs diverged at each of these step sizes
             none = np.empty(0)
             return self.judge([PointErrors(row.point.moved(-1), none, none, none) for row in finalists])
         alike = [self.rows[name] for name in errors if errors[name] <= ALIKE * least]
@@ -103,7 +103,7 @@ class AdviceSearch:
         return min(alike, key=lambda row: (searched[row.point], errors[row.point.learner]))
 
     def stepped_back(self, stage: Stage, point: Point) -> Point:
-        """Return the point, or its neighbour with a smaller alpha if that is safer."""
+        """Return the point, or its neighbour with a smaller alpha if that neighbour is safer."""
         here, above, below = (self.error(stage[point.moved(step)]) for step in (0, BESIDE, -BESIDE))
         prudent = above > STEEP * here and below <= LITTLE * here
         return point.moved(-BESIDE) if prudent or not isfinite(here) else point
@@ -131,7 +131,7 @@ class AdviceSearch:
         return chosen
 
     def run(self, name: str, points: Iterable[Point], share: int = 1) -> Stage:
-        """Run points on as many runs as the budget of the stage allows, and note the best point of each learner."""
+        """Run points on as many runs as the budget of the stage allows, and record the best point of each learner."""
         chosen = list(dict.fromkeys(points))
         if not chosen:
             return {}

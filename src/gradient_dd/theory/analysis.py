@@ -21,15 +21,15 @@ from gradient_dd.theory.stability import SMALL, Complex, Limits, exact_limits, i
 Facts = dict[str, Any]
 Row = tuple[str, ...]
 Line = str | tuple[list[Row], Row]  # a sentence, or the rows and the head of a table
-EPISODES, STEPS = 10_000, 100_000  # of a run, unless the user gives its length
-SECONDS_FOR_LIMITS = 1.5  # CPU time of this thread
-MOST_FEATURES = 500  # of a matrix whose eigenvalues are computed
-SECONDS_TO_COMPILE = 4  # about, for two kernels and startup
+EPISODES, STEPS = 10_000, 100_000  # length of a run, unless the user gives it
+SECONDS_FOR_LIMITS = 1.5  # limit on the CPU time of this thread
+MOST_FEATURES = 500  # maximum size of a matrix whose eigenvalues are computed
+SECONDS_TO_COMPILE = 4  # approximate time for two kernels and startup
 HEAD = ("learner", "its best setting", "over the run", "at the end", "stable below", "safe below")
 WHEN = {"mean_error": "over the whole run", "last100": "at the end"}
 BARS = "▁▂▃▄▅▆▇█"
-COLUMNS = 40  # of the bars that show the curve
-SHARES = (0.01, 0.1, 0.5, 1.0)  # of a run at which the error is printed
+COLUMNS = 40  # number of bars that show the curve
+SHARES = (0.01, 0.1, 0.5, 1.0)  # fractions of a run at which the error is printed
 
 
 @dataclass(frozen=True)

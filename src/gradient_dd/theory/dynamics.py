@@ -22,8 +22,8 @@ If outcomes are drawn independently, the mean obeys
 
     E[z'] = M E[z] + c,     M = Σ_o q_o M_o,   c = Σ_o q_o c_o,   q_o = d(s) μ(a|s) P(s'|s,a)
 
-Along a trajectory weights and state are correlated, and this does not hold. But the chain is Markov, so the means *by
-state*, m_s = E[z 1{s}] and p_s = P(s), obey an exact linear recursion:
+Along a trajectory weights and state are correlated, so this equation does not hold. But the chain is Markov, and the
+means *by state*, m_s = E[z 1{s}] and p_s = P(s), obey an exact linear recursion:
 
     m'_s' = Σ_{o: s→s'} q_o (M_o m_s + c_o p_s),     p'_s' = Σ_{o: s→s'} q_o p_s,     q_o = μ(a|s) P(s'|s,a)
 

@@ -15,7 +15,7 @@ if the step size goes to zero with κα fixed, the means by state V_s η = E[Δ/
     V_s' = Σ_{o: s→s'} q_o (d_s ρ u xᵀ − κα x xᵀ V_s),     A_effᵀ = Σ_s V_s
 
 On tabular tasks without self loops both are C − (1 − κα) E[ρ γ x' xᵀ]: the bootstrapped half of GTD2 is scaled by
-1 − κα. At κα = 1 it vanishes and w' = C η, which is TD if η = C⁻¹(b − A w). In the mean flow, with time n α,
+1 − κα. At κα = 1 this half is 0 and w' = C η, which is TD if η = C⁻¹(b − A w). In the mean flow, with time n α,
 
     η' = ζ (b − A w − C η),     w' = A_effᵀ η
 

@@ -26,17 +26,17 @@ SPECIAL_CASES: dict[str, tuple[str, dict[str, float]]] = {  # learner: the gener
     "tdc": ("tdrc", {"reg": 0.0}),
     "gtd2": ("gradient_dd", {"kappa": 0.0}),
 }
-LARGEST_ALPHA = 4.0  # in units of one over the mean of ‖x‖²; no tested setting is stable above it
-STILL = 16.0  # the smallest alpha is the largest over this factor times the steps, so that w hardly moves
-MOST_OCTAVES = 22  # of alpha
-ZETAS = tuple(4.0**k for k in range(-3, 4))  # without the first and the last two for a rule with more parameters
+LARGEST_ALPHA = 4.0  # in units of 1 / mean ‖x‖²; no tested setting is stable with a larger alpha
+STILL = 16.0  # the smallest alpha is the largest alpha / (STILL × steps), with which w hardly moves
+MOST_OCTAVES = 22  # maximum number of octaves of alpha
+ZETAS = tuple(4.0**k for k in range(-3, 4))  # a rule with more parameters omits the first and the last two
 KAPPAS = tuple(4.0**k for k in range(-1, 3))
-FIXED = "reg"  # a parameter that keeps its default: TDRC is designed for it
-SEED = 1_729_000_000  # pilots use seeds above it, one for each call; studies use small seeds
+FIXED = "reg"  # a parameter that keeps its default, for which TDRC is designed
+SEED = 1_729_000_000  # pilots use seeds above this number, one for each call; studies use small seeds
 NS_PER_STEP, NS_PER_ROW = 40.0, 0.35  # core time per step, and per row of weights that a setting updates in a step
-FUSED_ROWS = 8  # with more rows per step the engine is slower:
+FUSED_ROWS = 8  # with more rows per step, the engine needs these times:
 WIDE_NS_PER_STEP, WIDE_NS_PER_ROW = 1000.0, 0.9
-NS_PER_ERROR = 1.0  # per setting and non-zero of the features, if errors outweigh steps
+NS_PER_ERROR = 1.0  # time per setting and non-zero feature, if errors cost more than steps
 
 
 class Point(NamedTuple):
@@ -88,7 +88,7 @@ def spaces_of(rules: Iterable[Rule], mean_square: float, steps: float, off_polic
 
 
 def generalised(setting: Setting) -> Setting:
-    """Return the setting that a pilot runs: the same steps, by the general learner."""
+    """Return the setting of the general learner that makes the same steps; a pilot runs this setting."""
     name = setting.rule.name
     if name not in SPECIAL_CASES or setting.rule not in LEARNERS[name].forms:  # a user's rule may have the same name
         return setting

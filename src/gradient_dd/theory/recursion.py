@@ -22,7 +22,7 @@ from gradient_dd.theory.dynamics import MeanOperator, checked
 from gradient_dd.theory.stability import Complex, in_row_space, rate
 
 FAR = 2.0**40  # the step at which the decay of a schedule is measured
-NEAR = 1000  # number of initial factors checked
+NEAR = 1000  # number of initial factors that are checked
 
 
 class Assumption(NamedTuple):
@@ -56,7 +56,7 @@ def check_assumptions(
     schedule = check_schedule(schedule)
     (A, _, C), p = task.moments, task.n_features
     ranks = {name: int(np.linalg.matrix_rank(matrix)) for name, matrix in (("A", A), ("C", C))}
-    kappa = setting.values.get("kappa", 0.0)  # GTD2 has none
+    kappa = setting.values.get("kappa", 0.0)  # GTD2 has no κ
     largest = kappa * float((task.features**2).sum(axis=1).max())
     a1, a2, bound = sampling == "iid", min(ranks.values()) == p, "the proof's bound on H_n holds"
     return [

@@ -7,8 +7,8 @@ eigenvalues of T,
     rate             1 − max |q|      the decay of the slowest mode per step; negative if the mean diverges
 
 If T is defective (tabular TD with alpha = 1), no solver gives more than two or three digits. If the features are
-linearly dependent (Baird: p = N + 1 weights for N states), w moves only in the row space of X. The part of w outside is
-constant and does not affect the values. It is left out, so that its eigenvalues of 1 do not count.
+linearly dependent (Baird: p = N + 1 weights for N states), w moves only in the row space of X. The rest of w is
+constant, does not affect the values, and is omitted, so its eigenvalues of 1 do not count.
 
 A rate may be 1e-8 or less, so it is never computed as 1 minus a number: g = q − 1 are the eigenvalues of T − I, and
 1 − |q| = −(2 Re g + |g|²)/(1 + |q|).
@@ -59,8 +59,8 @@ SPAN = (1e-5, 1e4)  # bounds of the scan for the largest stable alpha, in units 
 PER_DECADE = 8  # step sizes of the scan
 PRECISION = 5e-7  # relative precision of the largest stable alpha
 EDGE_PRECISION = 1e-3  # relative precision of an edge of a `RatePlane`
-MOST_UNKNOWNS = 5_000  # of the second moments; each alpha then takes up to a second
-MOST_ENTRIES = 8_000_000  # of T; a scan of step sizes then takes about a minute
+MOST_UNKNOWNS = 5_000  # maximum number of second moments; each alpha then takes up to a second
+MOST_ENTRIES = 8_000_000  # maximum number of entries of T; a scan of step sizes then takes about a minute
 LEAST, MOST = 1e-6, 1e6  # bounds of the search for `Limits`, in units of one over the largest drift
 LIMIT_STEP, LIMIT_PRECISION = 1.5, 0.01  # step and relative precision of that search
 

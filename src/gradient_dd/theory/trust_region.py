@@ -25,9 +25,9 @@ A.2 claims that Gradient-DD "makes use of the natural gradient of the objective 
 The natural direction does not depend on the coordinates of the features: under x → Tᵀx, w → T⁻¹w it gives the same
 change of V.
 
-  - The constrained problem [Q-TDD-2] follows it as its region shrinks: κ (w(κ) − w_{n−1}) → natural as κ → ∞. The
+  - The solution of [Q-TDD-2] follows it as the trust region shrinks: κ (w(κ) − w_{n−1}) → natural as κ → ∞. The
     limit is μ → 0; with μ fixed and ε → 0, as printed in the paper, the constraint has no effect.
-  - The algorithm [SQ-GDD] does not follow it. Its mean step under (A1), with η at its fixed point, is
+  - The algorithm [SQ-GDD] does not follow this direction. Its mean step under (A1), with η at its fixed point, is
     α (AᵀC⁻¹(b − A w_n) − κ C (w_n − w_{n−1})): the plain gradient at w_n, and C in place of C⁻¹.
   - If successive steps Δ are nearly equal, Δ = α (I + ακC)⁻¹AᵀC⁻¹(b − A w), which turns from plain to natural as ακC
     grows. But stability requires about ακc < 1 for every eigenvalue c of C, so the eigenvalues of (I + ακC)⁻¹ differ

@@ -198,7 +198,7 @@ def products(memory, indices, values, row, made):
 def add_row(memory, indices, values, row, coefficients):
     """Add a row of features to the columns of the memory, times one coefficient per column.
 
-    All columns are written, because reading a cache line stalls after a write to only a part of it.
+    All columns are written, because a later read of a cache line stalls if only a part of the line was written.
     """
     begin, end = row
     for j in range(begin, end):

@@ -2,7 +2,7 @@
 
 Fast-math is off, because a lane's bits must not depend on its neighbours.
 
-LLVM uses 256-bit vectors on many processors that support 512 bits. Kernels request 512 bits function by function, so
+LLVM uses 256-bit vectors on many processors that support 512 bits. Each function of a kernel requests 512 bits, so
 other compiled code of the process does not change. Results are bit-identical at any width. `GRADIENT_DD_VECTOR_BITS`
 (128, 256 or 512) sets a smaller width.
 
@@ -10,13 +10,13 @@ other compiled code of the process does not change. Results are bit-identical at
 checks. `barrier` ends the promise after a step, because the row of x' is the row of x in the next step.
 
 Weights that decay towards zero become subnormal numbers, on which each operation is slow and delays all lanes of its
-vector. So the processor treats subnormal numbers as zero while kernels run (`subnormals_flushed`). Only results below
-2.3e-308 change.
+vector. So the processor treats subnormal numbers as zero while kernels run (`subnormals_flushed`). Only results that
+involve numbers below 2.3e-308 change.
 
 Compiled code is stored on disk under a key of everything it depends on: the bytecode of the rule and the numbers it
 reads (`rules.describe_kernel`), the contents of all files of the engine, the versions of Python, Numba, llvmlite and
-NumPy, the processor and its features, the width of vectors, and Numba's settings. Numba's own `cache=True` checks one
-source file, and runs stale code after a function of another file has changed.
+NumPy, the processor and its features, the width of vectors, and Numba's settings. Numba's own `cache=True` checks only
+one source file, so it would run stale code after a change in another file.
 """
 
 import os
@@ -94,7 +94,7 @@ def named(function: Any, made_of: str) -> Any:
 def keep(function: Callable[..., Any], made_of: str | None, **options: Any) -> Any:
     """Return a function that its first call compiles, or reads from disk unless `made_of` is None."""
     function = function if made_of is None else named(function, made_of)
-    options |= {"no_cfunc_wrapper": True}  # only Python calls it
+    options |= {"no_cfunc_wrapper": True}  # only Python calls this function
     dispatcher = numba.njit(**options)(function)
     if made_of is not None and ENGINE_CONTENTS is not None:
         dispatcher._cache = KeptCode(f"{made_of} {WANTED_BITS}")
@@ -147,7 +147,7 @@ class KeptCode(NullCache):
         content = kernel_folder.read(key)
         try:
             return content and CompileResult._rebuild(target_context, *pickle.loads(content))
-        except Exception:  # compiling again is right after any error
+        except Exception:  # after any error, the kernel is compiled again
             kernel_folder.report_damage(key)
             return None
 

@@ -18,8 +18,8 @@ from gradient_dd.engine.single import CHANGE, ETA, IN_ORDER, MOST_SORTED, OUTSID
 from gradient_dd.learners import Rule
 
 SIZE_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)  # all bits of a double except its sign
-CHUNK = np.uintp(256)  # rows checked at a time, while they are in the cache
-BLOCK = np.uintp(32)  # rows sorted together
+CHUNK = np.uintp(256)  # number of rows checked at a time, while these rows are in the cache
+BLOCK = np.uintp(32)  # number of rows sorted together
 NULL, ONE = np.uintp(0), np.uintp(1)  # unsigned indices need no check for negative values
 
 
@@ -49,7 +49,7 @@ def pairs_order(indices, width, p):
         end = min(size, begin + CHUNK * step)
         for j in range(begin, end):
             index = np.int64(indices[j])
-            outside |= index | (last - index)  # becomes and stays negative if one of the two is negative
+            outside |= index | (last - index)  # once a number is negative, `outside` stays negative
         for j in range(begin + ONE, end):
             falls += indices[j] <= indices[j - ONE]
         for j in range(begin + step, end, step):  # indices may fall from one row to the next

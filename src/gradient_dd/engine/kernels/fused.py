@@ -7,7 +7,7 @@ type of outcome: one line for each weight row that is read or written, and no li
     print(move_source(OutcomeKind(rule, k=1, width=2, one_hot=True, known=known)))
 
 A step computes x·(w − w_prev) for the next step while the coefficients are still in registers, so a kernel needs one
-outcome more than steps. The bits of a lane do not depend on its neighbours, even if a neighbour becomes infinite.
+outcome more than steps. The bits of a lane do not depend on its neighbours, even if a neighbour's weights overflow.
 `docs/contribute/engine.md` explains each choice, line by line.
 """
 

@@ -9,9 +9,9 @@ rounding error. With `shared`, the lanes of a range share one column: the weight
 number. Otherwise each lane has its own column; this loop is vectorised too.
 
 A lane follows one return at a time: it stores its prediction x·w, adds up the rewards that follow, and compares the two
-when the question ends or less than LEFT of the return's weight remains. Then it waits for up to as many steps as that
-return had, so that returns do not all begin where questions begin. Means weight the n-th comparison by n, so that early
-predictions are forgotten.
+when the question ends or less than LEFT of the return's weight remains. Then the lane waits for up to as many steps as
+the return had, so that returns do not all begin where questions begin. Means weight the n-th comparison by n, so that
+early predictions are forgotten.
 """
 
 from functools import cache
@@ -178,7 +178,7 @@ def make_trace_passes(shared: bool) -> Any:
 
     @numba.njit(**INNER)
     def sum_along(memory, part, traces, which, begin, into):
-        """Fill `into` (slots,) with the product of each lane's trace and a part of it, summed from left to right."""
+        """Fill `into` (slots,) with the product of each lane's trace and a part of the lane, from left to right."""
         use_widest_vectors()
         values, listed = traces.values[which], traces.listed[which]
         into[:] = 0.0

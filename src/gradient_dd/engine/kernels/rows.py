@@ -10,8 +10,8 @@ non-zeros:
 
     ‖Xw − V‖²_D  =  ‖R (w − w̃)‖² + ‖Xw̃ − V‖²_D,    where w̃ is the D-projection of V.
 
-Both forms are exact identities and sums of squares. The second is used only if C is conditioned well enough for it to
-be accurate in floating point. The 396 states of the Boyan chain with p = 100 become 100 rows of two non-zeros.
+Both forms are exact identities and sums of squares. The second form is used only if C is so well conditioned that
+it is accurate in floating point. The 396 states of the Boyan chain with p = 100 become 100 rows of two non-zeros.
 """
 
 from collections import namedtuple
@@ -82,7 +82,7 @@ class Known(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The shape that a kernel is compiled for: k rows of x, `width` in all, one-hot or not, both types of outcomes."""
+    """The shape of a kernel: k rows of x, `width` rows in all, one-hot or not, known numbers of both outcome types."""
 
     k: int
     width: int
@@ -132,7 +132,7 @@ def outcome_rows(task: Task, rho_mode: str, use_one_hot: bool = True) -> tuple[O
 def tabled_products(rows: Rows, x: Array, x_next: Array, coming: NDArray[np.int64], k: int) -> tuple[Array, Array]:
     """Return the products of each outcome's x and x' with the x of its `coming` outcome, summed in kernel order."""
     with_x, with_next = np.zeros((2, len(x)))
-    coming = np.minimum(coming, len(x) - 1)  # nothing follows a terminal state, so its products are not read
+    coming = np.minimum(coming, len(x) - 1)  # no step leaves a terminal state, so its products are not read
     for i, j in product(range(k), range(x.shape[1] if x.shape[1] <= WIDEST else 0)):
         shared = np.where(rows[coming, i] == rows[:, j], x[coming, i], 0.0)
         with_x += shared * x[:, j]

@@ -1,7 +1,7 @@
 """Rules in the form that kernels use: fields of a lane, coefficients, joint rules, steady shrinks, keys on disk.
 
 A joint rule is for blocks of few lanes. Each step has a cost that does not depend on the number of lanes: the kernel
-reads its outcome, and waits for the writes of the previous step. With few lanes this cost dominates. A joint rule
+reads an outcome, and waits for the writes of the previous step. With few lanes this cost dominates. A joint rule
 computes the moves of all its parts, and each lane applies the moves of its own part. Moves that a part does not make
 are 0, so a lane has the same results as in a block of its own rule.
 
@@ -115,7 +115,7 @@ def joint_rule(parts: Parts) -> JointRule:
 def can_join(rule: Rule) -> bool:
     """Return whether lanes of a rule may join lanes of other rules.
 
-    A natural rule may not, because it has its own metric. A shrink of η that is not steady would make all lanes divide.
+    Natural rules may not join: each has its metric. A shrink of η that is not steady would make all lanes divide.
     """
     return rule.is_plain and not rule.natural and ("eta_eta" not in rule.moves or has_steady_shrink(rule))
 

@@ -6,9 +6,9 @@ over contiguous numbers and is vectorised.
 A rule that shrinks all of η changes one number per lane: η is scale × stored numbers, and a step divides its additions
 to η by the scale. If the shrink is steady (`rules.has_steady_shrink`), the fused kernel does not divide: it sets the
 factor and its inverse at the beginning of a segment, and each step multiplies the scale by the factor, and the inverse
-of the scale by the inverse factor. Every 128 steps of the run it corrects the inverse, so that rounding errors do not
-accumulate, and multiplies a scale that has left its range into η. It checks lanes with a strong shrink more often. The
-period depends only on the lane's own shrink, so the bits of a lane do not depend on its neighbours.
+of the scale by the inverse factor. Every 128 steps of the run the kernel corrects the inverse, so rounding errors do
+not accumulate, and multiplies a scale that has left its range into η. It checks lanes with a strong shrink more often.
+The period depends only on the lane's own shrink, so the bits of a lane do not depend on its neighbours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,8 +37,8 @@ MOST_LANES = 128  # maximum number of lanes of a block; more lanes gain no speed
 STRIDE = np.uintp(MOST_LANES)  # stride of the fields: a constant for the compiler, so that one pointer is enough
 TINY_SCALE, HUGE_SCALE = 2.0**-400, 2.0**400  # outside this range the scale of η is multiplied into η
 SMALLEST_SHRINK = 2.0**-60  # used in place of a shrink by exactly 0: a forgotten η retains 1e-18 of its size
-LARGEST_SHRINK = 2.0**600  # used in place of a larger one: such a lane diverges at once, and its scale stays finite
-AFTER_TINY = HUGE_SCALE / 2  # the scale of a plain rule after a tiny one; a scale of 1 would become tiny again sooner
+LARGEST_SHRINK = 2.0**600  # used in place of a larger shrink: such a lane diverges at once, and its scale stays finite
+AFTER_TINY = HUGE_SCALE / 2  # a plain rule's next scale after a tiny scale; 1 would become tiny again sooner
 ETA_SUMS = ("x_eta", "z_eta", "b_eta")
 ETA_MOVES = ("eta_x", "eta_next", "eta_z")
 SELDOM = 128  # maximum number of steps between checks of a scale; a power of two, like every period
@@ -187,7 +187,7 @@ def check_scales(eta, fields, B, step):
 
 @numba.njit(**INNER)
 def rescale(eta, fields, B, after_tiny):
-    """Multiply the scale of η into η in every lane where it has become tiny or huge, which is rare."""
+    """Multiply the scale of η into η in every lane where the scale has become tiny or huge, which is rare."""
     use_widest_vectors()
     scales = np.uintp(fields.size) - STRIDE
     for lane in range(B):
@@ -197,7 +197,7 @@ def rescale(eta, fields, B, after_tiny):
 
 @numba.njit(**INLINE)
 def multiply_in(eta, fields, B, scales, lane, after_tiny):
-    """Multiply the scale of one lane into its η. The next scale is `after_tiny`, or 1 after a huge one."""
+    """Multiply the scale of one lane into its η. The next scale is `after_tiny`, or 1 after a huge scale."""
     use_widest_vectors()
     scale = fields[scales + lane]
     left = after_tiny if abs(scale) < 1.0 else 1.0

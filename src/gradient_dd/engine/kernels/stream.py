@@ -124,7 +124,7 @@ def make_row_passes(layout: str, has_eta: bool, has_change: bool) -> tuple[Any, 
 
     @numba.njit(**INLINE)
     def list_places(changed, count, rows, t):
-        """Add the features of a row to a list; return its length, or EVERYWHERE."""
+        """Add the features of a row to a list; return the length of the list, or EVERYWHERE."""
         begin, end = span(rows, t)
         for j in range(begin, begin if dense else end):
             if rows.values[j] != 0.0:
@@ -282,7 +282,7 @@ def step_kernel(rule: Rule, dense: bool) -> Any:
     steps: Any = stream_kernel(rule, "dense" if dense else "pairs")
 
     def step(state, constants, indices, values, next_indices, next_values, row, reward, discount, rho, pi, mu, factor):
-        """Make one step and return its TD error; NaN if a row is invalid, or if `steps` does not make the step.
+        """Make one step and return its TD error; NaN if a row is invalid or `steps` refuses the step.
 
         row  (7,) scratch for the columns of `steps`
         """

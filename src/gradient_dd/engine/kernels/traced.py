@@ -167,7 +167,7 @@ def move_along(array, lanes, which, coefficients, B):
 
 @numba.njit(**INLINE)
 def repeat_change(lanes, coefficients, B):
-    """Add coefficients × the last change to w, and begin the next change with them."""
+    """Add coefficients × the last change to w, and begin the next change with these products."""
     use_widest_vectors()
     for row in range(np.uintp(lanes.change.size) // B):
         begin = row * B  # a range in steps of B could fail, so the compiler would count references in every step

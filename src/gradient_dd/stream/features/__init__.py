@@ -1,4 +1,4 @@
-"""Feature maps: observations in, rows of features out. `FEATURES` lists the types that can be saved."""
+"""Feature maps, which turn observations into rows of features. `FEATURES` lists the types that can be saved."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,8 +45,8 @@ def features_of_space(space: Any, kind: str = "tiles", **parameters: Any) -> Fea
     """Return features for the observations of a Gymnasium space.
 
     A Discrete or MultiDiscrete space gets one-hot features. A Box gets features of this `kind` over its bounds; pass
-    `low` and `high` to replace infinite bounds. Dict and Tuple spaces are flattened first, with whole numbers one-hot,
-    as by `gymnasium.spaces.flatten`.
+    `low` and `high` to replace infinite bounds. Dict and Tuple spaces are flattened first by
+    `gymnasium.spaces.flatten`, which makes whole numbers one-hot.
     """
     layout, low, high = layout_of(space)
     if layout[0] == "whole":
@@ -65,7 +65,7 @@ def checked_map(features: Any, p: int) -> Features | None:
 
 
 def mapped(features: Features | None, name: str, observations: Any, observation: Any = None) -> Any:
-    """Return the features of n observations or of one, or raise; `name` is the argument with the n observations."""
+    """Return the features of `observations` or of one `observation`; an error calls the observations `name`."""
     if features is None:
         hint = "Or pass features=... when you create the learner."
         raise bad_request("'x'", "be given if there is no feature map", Unquoted("None"), hint)
@@ -80,7 +80,7 @@ def map_of(features: Any, first: Any, states: Callable[[], Array]) -> tuple[Feat
     """Return the feature map that a user names or passes, and a sentence about it.
 
     raw        the observations as they are            table      one weight for each distinct state
-    standard   scaled, and a constant                  quadratic  the same, with squares and products
+    standard   scaled observations and a constant      quadratic  the same, with squares and products
     tiles, fourier, radial, polynomial   over the range of the first observations
 
     `first` has the first observations (n, d); `states` returns all distinct observations.

@@ -10,7 +10,7 @@ from gradient_dd.arrays import LARGEST, Array, as_floats, numbers
 from gradient_dd.errors import bad_request, boolean, foreign, number, whole_number
 from gradient_dd.stream.features.kind import Box, Features, Rows, matrix
 
-MOST = 2**20  # features of a dense basis
+MOST = 2**20  # maximum number of features of a dense basis
 
 
 class BoxFeatures(Features):
@@ -173,7 +173,7 @@ class Quadratic(Columns):
 
 
 class Own(Features):
-    """A map of your own: a function that returns the vector of one observation, or an object with `transform` for many.
+    """A map of your own: a function that returns one observation's features, or an object with `transform` for many.
 
     `bound` is the largest |x|² seen so far.
     """

@@ -1,10 +1,10 @@
-"""The interface of feature maps: observations in, rows of features out, and the sizes that a learner needs.
+"""The interface of feature maps, which turn observations into rows of features and state the sizes of these rows.
 
 Every map has
 
     n_features   p, the number of features
     nonzeros     k, the largest number of nonzero features of an observation
-    bound        the largest possible |x|²; a step size of 1 / bound moves a value all the way to its target
+    bound        the largest possible |x|²; a step size of up to 1 / bound never moves a value past its target
     rows(X)      the features of n observations, as `Rows`
     as_data()    the map as plain data, from which `from_data` rebuilds it
 

@@ -24,7 +24,7 @@ from gradient_dd.stream.features.kind import Box, Features, Rows, Wrapped, for_e
 
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, from the golden ratio: neighbouring tiles get distant features
 MOST_STATES = 100_000
-MOST_WORDS = 10_000  # of one column
+MOST_WORDS = 10_000  # maximum number of texts of one column
 Layout = list[Any]
 
 
@@ -71,7 +71,7 @@ class TileCoder(Features):
 
     low, high  (dimensions,) the bounds
     tiles      number of tiles along each dimension: one number, or one for each
-    tilings    number of grids, and of active features
+    tilings    number of grids, which equals the number of active features
     wrap       (dimensions,) whether each dimension wraps around; default none does
     size       hash the tiles into this many features; default a feature for every tile
     outside    "refuse" an observation outside the bounds, or "clip" it to them
@@ -152,7 +152,7 @@ class Table(Features):
         self.n_features, self.nonzeros, self.bound = len(self.states), 1, 1.0
 
     def rows(self, observations: Any) -> Rows:
-        """Return the one active feature of n observations; none where the state is unknown."""
+        """Return the one active feature of each of n observations; an unknown state has none."""
         states, each = np.unique(matrix(observations, self.states.shape[1]), axis=0, return_inverse=True)
         place = np.array([self._place.get(tuple(state), -1) for state in states.tolist()], np.int64)
         place = place[each.ravel()][:, None]
@@ -160,7 +160,7 @@ class Table(Features):
 
 
 class Categories(Wrapped):
-    """A map for text columns: each text becomes its place in `words`, and another map gives the features.
+    """A map for text columns: each text becomes its place in `words`, and another map computes the features.
 
     words     the texts of each column, in order; None for a column of numbers
     features  the other map; its input has one number per column or, with `spread`, text columns one-hot encoded
@@ -191,7 +191,7 @@ class Categories(Wrapped):
 
 
 def spread_out(X: Array, words: list[list[str] | None]) -> Array:
-    """Return columns of places among words one-hot encoded, and columns of numbers unchanged, (n, more columns)."""
+    """Return text columns one-hot encoded and columns of numbers unchanged, (n, more columns)."""
     parts = [
         X[:, [i]] if one is None else (X[:, [i]] == np.arange(len(one))).astype(float) for i, one in enumerate(words)
     ]

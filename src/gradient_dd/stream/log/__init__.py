@@ -1,4 +1,4 @@
-"""Logs as streams of transitions: one reader for every format, columns found by name, errors with the row's number.
+"""Logs as streams of transitions; one reader reads every format, finds columns by name, and names the row of an error.
 
 sources  files, frames, arrays and Minari datasets in pieces     columns  the role of each column, and the actions
 cells    numbers, flags and names in cells                       rows     rows as transitions

@@ -20,7 +20,7 @@ MISSING = (  # texts of missing cells
 )
 NO_NAMES = ("true", "false", "inf", "infinity")  # texts that are flags or numbers in other formats
 EXACT = 2**53  # floats above this skip whole numbers, so two episodes may share a number
-FLOAT = re.compile(r"[+-]?\d+(\.\d*(e[+-]?\d+)?|e[+-]\d+)", re.IGNORECASE)  # as programs write a float
+FLOAT = re.compile(r"[+-]?\d+(\.\d*(e[+-]?\d+)?|e[+-]\d+)", re.IGNORECASE)  # floats in the notation of programs
 NAME = "be a whole number or the name of an episode"
 PLAIN = "biuf"  # types of NumPy arrays that hold real numbers
 CELLS = "OUT"  # types of NumPy arrays whose cells are checked one by one: objects and text
@@ -190,7 +190,7 @@ def is_list(cell: Any) -> bool:
 
 
 def as_actions(values: Any) -> Any:
-    """Return actions as policies receive them: whole numbers as integers in every format, others unchanged."""
+    """Return actions as policies receive them: whole numbers as integers in every format, others as they are."""
     if values.dtype.kind in CELLS and values.ndim == 1:
         found = list(map(number_of, values.tolist()))
         if None not in found:
@@ -209,7 +209,7 @@ def as_actions(values: Any) -> Any:
 def as_names(name: str, values: Any, first: int, known: str) -> tuple[Any, Booleans, str]:
     """Return the names of episodes (n,), a mask of the missing names, and the type of the names.
 
-    The type is "number", "text" or "date", and "" as long as all names are missing. A column has names of one type;
+    The type is "number", "text" or "date", and "" if no name is known yet. A column has names of one type;
     `known` is the type of the names in earlier rows.
     """
     kind = values.dtype.kind

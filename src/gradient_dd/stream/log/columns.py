@@ -6,8 +6,8 @@ action, reward, discount, terminated, truncated, done, episode
 rho           importance ratios; or propensities of the action taken: target_probability, behaviour_probability
 
 Each named action has a number: whole numbers from 0 on keep their value, and other names are numbered in sorted order.
-The features of a named action are one-hot. The features of a measured action, such as a force, are 1 and, for each of
-its columns, a and a².
+The features of a named action are one-hot. The features of a measured action, such as a force, are 1 and, for the value
+a of each of its columns, a and a².
 """
 
 import re
@@ -41,9 +41,9 @@ STEMS = ("obs", "observation", "observations", "x", "feature", "features", "stat
 FEATURE_STEMS = ("x", "feature", "features")  # columns with these names are used as features without a map
 SEVERAL = ("observation", "next")  # roles that may have several columns
 NEEDED = {"reward": "rewards", "action": "actions", "observation": "observations, such as obs_0, obs_1, …"}
-MOST_ACTIONS = 1000  # distinct actions that have names; more numbers are measurements
-MOST_SHOWN = 20  # names in a sentence
-MOST_BROKEN = 20  # distinct numbers, not all of them whole, that still count as names
+MOST_ACTIONS = 1000  # maximum number of named actions; more distinct numbers are measured actions
+MOST_SHOWN = 20  # maximum number of names in a sentence
+MOST_BROKEN = 20  # maximum number of named actions if a number among them is not whole
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def listed(names: tuple[str, ...]) -> str:
 def find_columns(names: list[str], given: Mapping[str, Any] | None, actions: bool = False) -> LogColumns:
     """Return the columns of a log by role, from their names.
 
-    `given` are the columns that the user named, by role; `actions` is whether a column of actions is needed.
+    `given` has the columns that the user named, by role; `actions` states whether a column of actions is needed.
     """
     given = {} if given is None else given
     chosen = named_columns(names, given)
@@ -224,7 +224,7 @@ class Actions:
         return f"Actions, in the order of a policy's columns: {shown}{', …' * (len(self.names) > MOST_SHOWN)}."
 
     def with_more(self, names: Iterable[Any]) -> "Actions":
-        """Return these actions and further ones, which a policy knows but the log does not contain."""
+        """Return these actions and further actions that a policy knows but the log does not contain."""
         more = [name for name in names if name not in self.names]
         return replace(self, names=sorted_names({*self.names, *more})) if more else self
 
@@ -258,7 +258,7 @@ def plain(name: Any) -> Any:
 
 
 def distinct(cells: Any) -> tuple[list[Any], Any]:
-    """Return the distinct cells of a column of objects, and the place of each cell among them."""
+    """Return the distinct cells of a column of objects, and the place of each cell among the distinct cells."""
     place: dict[Any, int] = {}
     try:
         where = np.array([place.setdefault(plain(cell), len(place)) for cell in cells], np.int64)

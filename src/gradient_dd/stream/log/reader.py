@@ -20,7 +20,7 @@ SMALL = 1_000_000  # rows of a folder up to which its files are one part
 
 
 class LogReader:
-    """A log that can be read repeatedly. `last` has the counts of the last pass, `seconds` the time spent reading.
+    """A log that can be read repeatedly; `last` has the counts of the last pass, `seconds` the total reading time.
 
     log, columns, discount, skip_bad_rows   as for `evaluate_log`
     actions   whether rows have the actions taken and their probabilities, instead of ratios
@@ -63,7 +63,7 @@ class LogReader:
         self._first = [0, *itertools.accumulate(self.sizes)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state that a worker needs; the files of a part are sent with the part and opened again."""
+        """Return the state that a worker needs; the files of a part are sent with the part and opened by the worker."""
         return self.__dict__ | {"last": ReadCounts(), "source": None, "files": {}}
 
     @property

@@ -96,8 +96,8 @@ class ReadCounts:
 
     rows     number of rows read;  skipped  the first bad rows and their columns;  n_skipped  number of bad rows
     dropped  rewards of rows whose next observation is unknown;  used  rewards of all other rows
-    ends_inside, first_inside  number of rows after which an episode continues although it ended, and the first of them
-    names    names of episodes; not added up
+    ends_inside, first_inside  number of rows after which an ended episode continues, and the first such row
+    names    names of episodes, which a sum of counts omits
     """
 
     rows: int = 0
@@ -343,7 +343,7 @@ class RowReader:
             here, waiting = rows.part(slice(0, -1)), [rows.part(slice(-1, None))]
             ended = here.discount == 0
             follows = (np.diff(rows.episode) == 0) & (np.diff(rows.row) == 1)
-            here.cut = here.cut | (follows & rows.cut[1:])  # a row that is cut is no transition: the row before ends
+            here.cut = here.cut | (follows & rows.cut[1:])  # a cut row is no transition: the episode ends before it
             here.following = np.where(ended[:, None], 0.0, rows.observation[1:])
             self.counts.dropped.add(here.reward[~(ended | follows)])
             yield here.part(ended | follows)

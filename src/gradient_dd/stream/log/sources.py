@@ -21,9 +21,9 @@ from gradient_dd.files import array_shapes, read_arrays
 from gradient_dd.stream.log.cells import MISSING, as_column, from_arrow
 from gradient_dd.stream.log.columns import USUAL, listed
 
-CHUNK = 65_536  # rows of a piece
+CHUNK = 65_536  # number of rows of a piece
 PARQUET = (".parquet", ".pq")
-CSV_BYTES = 8 << 20  # of a block of a CSV file
+CSV_BYTES = 8 << 20  # size of a block of a CSV file
 Chunk = dict[str, Any]
 
 
