@@ -189,7 +189,7 @@ def test_bad_requests_are_one_sentence():
     for steps in (0, 10**30):
         with pytest.raises(BadRequestError, match="'steps' must be a whole number"):
             expected_run(task, setting, steps)
-    with pytest.raises(BadRequestError, match="'alpha' must be left out"):
+    with pytest.raises(BadRequestError, match="'alpha' must be omitted"):
         largest_stable_alpha(task, "td", alpha=0.1)
 
 

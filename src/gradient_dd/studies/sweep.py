@@ -11,13 +11,14 @@ process wider blocks of lanes.
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from os import cpu_count
 from pathlib import Path
+from queue import SimpleQueue
 from time import perf_counter
 from typing import Any
 
@@ -279,23 +280,25 @@ def run_units(
     """Run units on the executor, with `ahead` submitted units, and write the results of each unit when it is done."""
     facts, left = provenance(), iter(units)
     waiting: dict[Future[tuple[LaneResults, Work]], Shared] = {}
+    finished = SimpleQueue[Future[tuple[LaneResults, Work]]]()  # unlike `futures.wait`, safe to interrupt at any moment
 
     def submit(count: int) -> None:
         for unit, shares in islice(left, count):
-            waiting[executor.submit(run_one, unit)] = unit, shares
+            future = executor.submit(run_one, unit)
+            waiting[future] = unit, shares
+            future.add_done_callback(finished.put)
 
     try:
         submit(ahead)
         while waiting:
-            finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in finished:
-                unit, shares = waiting.pop(future)
-                results, work = future.result()
-                store.add_unit(unit.task, unit.run, unit.keys, results, work, facts)
-                for state, lanes in shares:
-                    state.add(lanes, unit, results, work.seconds)
-                    on_progress(state)
-                submit(1)
+            future = finished.get()
+            unit, shares = waiting.pop(future)
+            results, work = future.result()
+            store.add_unit(unit.task, unit.run, unit.keys, results, work, facts)
+            for state, lanes in shares:
+                state.add(lanes, unit, results, work.seconds)
+                on_progress(state)
+            submit(1)
     except BaseException:
         for future in waiting:
             future.cancel()
