@@ -46,7 +46,7 @@ Shown = tuple[list[Panel], bool]  # the panels of a figure, and whether their le
 
 
 def counted(verdicts: Sequence[ClaimVerdict]) -> Switched:
-    """Return the count of each verdict: class, sign, number and words."""
+    """Return class, sign, count and words for each verdict."""
     return switched(
         lambda way: [
             (*CHIPS[word][:2], count, CHIPS[word][2]) for word, count in counts(verdicts, way).items() if count

@@ -109,7 +109,7 @@ def mean_and_error(moments: Array, runs: int) -> tuple[Array, Array]:
 def ratio_interval(*pairs: tuple[Array, Array], level: float = LEVEL, seed: int = 0, draws: int = DRAWS) -> Interval:
     """Return mean(left)/mean(right) of the first pair, divided by the ratios of the other pairs, with an interval.
 
-    Each pair has positive errors (runs,) of the same runs; different pairs have independent runs. One
+    Each pair has the positive errors of two learners on the same runs, (runs,) each; pairs are independent. One
     pair gives a ratio of two learners; two pairs give the growth factor of the ratio from the second pair to the first.
 
     The bootstrap is studentised on the logarithm, where ratios are nearly symmetric. Each bound is the wider bound of

@@ -219,7 +219,7 @@ class Study:
 
     @property
     def run_numbers(self) -> range:
-        """The numbers of the runs."""
+        """The run numbers."""
         return range(self.first_run, self.first_run + self.runs)
 
     @cached_property

@@ -202,7 +202,7 @@ def has_inverse(rule: Rule) -> bool:
 
 
 class NotKeepableError(Exception):
-    """The error that a function depends on a value which a key cannot contain."""
+    """Raised when a function depends on a value that a key cannot contain."""
 
 
 def describe(value: Any) -> str:
