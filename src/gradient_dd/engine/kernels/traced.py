@@ -1,6 +1,6 @@
 """The traced lane kernel: for rules with traces, products of features, momentum or a metric, and for long rows.
 
-A step consists of passes: each row that a vector touches requires one pass over the lanes, and short arrays hold the sums
+A step consists of passes: each row that a vector touches needs one pass over the lanes, and short arrays hold the sums
 that the rule needs between the passes. Traces and metrics do not depend on the weights, so all lanes of a block share
 them: settings are grouped by the parameters that their traces read.
 

@@ -253,8 +253,8 @@ def csv_form(file: Path) -> tuple[str, str, str]:
 def csv_source(file: Path) -> Source:
     """Return the source of a CSV file whose first line names the columns.
 
-    The column `names` contains text, as in the file. The first block of the file decides whether each other column has whole
-    numbers, floats, flags or text. If a later block does not fit, whole numbers become floats in the rest of the
+    The column `names` contains text, as in the file. The first block of the file decides whether each other column has
+    whole numbers, floats, flags or text. If a later block does not fit, whole numbers become floats in the rest of the
     file, and if that fails too, all columns become text.
     """
     import pyarrow as pa
